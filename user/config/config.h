@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The configuration, checked: what YAML and command line both become. Nothing after this asks where
+ * a value came from. All strings are owned by the struct and freed by sw_config_free(). */
+#ifndef SPILLWAY_CONFIG_H
+#define SPILLWAY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "policy/answer.h"
+#include "policy/busy.h"
+#include "sources/engine.h"
+#include <spillway/abi.h>
+
+#define SW_DEFAULT_CONTROL "/run/spillway/control.sock"
+
+enum sw_attach { SW_ATTACH_AUTO, SW_ATTACH_XDP, SW_ATTACH_XDP_GENERIC, SW_ATTACH_TC };
+
+struct sw_cidr {
+	uint8_t addr[16]; /* IPv4 as ::ffff:a.b.c.d, network order */
+	uint8_t bits;	  /* 0..128; IPv4: 96 + its own */
+};
+
+struct sw_source_conf { /* where one worker's load is read */
+	char *url;
+	enum sw_engine engine;
+	struct sw_engine_hints hints;
+	unsigned period_ms, timeout_ms;
+	char *bearer_token_file, *ca_file, *netns;
+	bool insecure;
+};
+
+struct sw_worker_conf {
+	char *name; /* defaults to host:port of the URL */
+	uint32_t start_rank;
+	int32_t dp_size; /* -1: not known */
+	struct sw_source_conf source;
+};
+
+struct sw_pool_conf {
+	char *name;
+	struct sw_limits limits;
+	struct sw_ageing ageing;
+	struct sw_answer_spec answer; /* body[] strings owned here */
+	bool observe;
+	struct sw_worker_conf *workers;
+	size_t n_workers;
+};
+
+struct sw_path_conf {
+	enum sw_method method;
+	char *path; /* may hold one {name} */
+	enum sw_path_action action;
+	enum sw_family family;
+};
+
+struct sw_listener_conf {
+	uint8_t addr[16]; /* all zero: any */
+	bool v4, v6;	  /* families that it covers: 0.0.0.0 v4, [::] both, one address its own */
+	uint16_t port;
+	size_t pool; /* index into pools */
+	char *netns; /* path or "pid:N"; NULL: the daemon's own */
+	bool all_paths;
+	struct sw_path_conf *paths; /* complete: built-in ones, the engine's, the operator's last */
+	size_t n_paths;
+	struct sw_cidr *exempt;
+	size_t n_exempt;
+	uint32_t syn_rate; /* default 50000 */
+};
+
+struct sw_config {
+	char *file; /* NULL: command line only */
+	char **interfaces;
+	size_t n_interfaces;
+	enum sw_attach attach;
+	char *control;			    /* unix socket path */
+	char *pin_root;			    /* default /sys/fs/bpf/spillway */
+	unsigned heartbeat_ms, deadline_ms; /* default 200, 2000 */
+	enum sw_level log_level;
+	struct sw_pool_conf *pools;
+	size_t n_pools;
+	struct sw_listener_conf *listeners;
+	size_t n_listeners;
+};
+
+enum sw_args_result { SW_ARGS_RUN, SW_ARGS_EXIT, SW_ARGS_ERROR };
+
+/* Reads spillwayd's command line and, with --config, the file. --help and --version print and give
+ * SW_ARGS_EXIT; --check-config reads, prints "ok" or the errors, and exits. Flags and a file
+ * exclude each other except --log-level and --control. */
+enum sw_args_result sw_config_from_args(int argc, char **argv, struct sw_config **out,
+					struct sw_error *err);
+
+/* Reads a YAML file. On failure *out is untouched and the error is "FILE:LINE: FIELD: what is
+ * wrong, what is allowed". Warnings (status outside 400..599, long answers) are logged. */
+int sw_config_load(const char *path, struct sw_config **out, struct sw_error *err);
+
+void sw_config_free(struct sw_config *c);
+
+/* Parses "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (any address, both families). -EINVAL. */
+int sw_parse_listener(const char *text, uint8_t addr[16], bool *v4, bool *v6, uint16_t *port,
+		      struct sw_error *err);
+/* Parses "10.0.0.0/8", "2001:db8::/32" or one address; host bits must be 0. -EINVAL. */
+int sw_parse_cidr(const char *text, struct sw_cidr *out, struct sw_error *err);
+/* Prints a listener as "0.0.0.0:8000", "*:8000" or "[::1]:8000". */
+void sw_format_listener(const struct sw_listener_conf *l, char *out, size_t size);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A data plane: the programs and maps that guard the listeners of one network namespace. Loads,
+ * pins, attaches, writes maps (only differences), reads counters. Knows nothing of load or policy.
+ *
+ * Everything is pinned under PIN_ROOT/vLAYOUT/SCOPE, SCOPE being "host" or derived from the
+ * namespace, so that a killed daemon leaves programs that bring conversations under way to an end
+ * and then pass everything, and a new daemon takes over in place: same maps, same keys, one
+ * program.
+ */
+#ifndef SPILLWAY_PLANE_H
+#define SPILLWAY_PLANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "config/config.h"
+#include <spillway/abi.h>
+
+struct sw_plane;
+
+enum sw_hook { SW_HOOK_XDP_NATIVE, SW_HOOK_XDP_GENERIC, SW_HOOK_TCX, SW_HOOK_CLSACT };
+
+struct sw_attachment { /* what is attached where, for status and logs */
+	char interface[16];
+	int ifindex;
+	bool xdp; /* an XDP program accelerates this interface */
+	enum sw_hook xdp_hook, tc_hook;
+	char note[160]; /* why XDP is not used, or empty */
+};
+
+struct sw_plane_conf {
+	const char *netns; /* path or "pid:N"; NULL: the daemon's own namespace */
+	const char *pin_root;
+	char *const *
+		interfaces; /* lo is added on its own; none given inside a netns: all that are up */
+	size_t n_interfaces;
+	enum sw_attach attach;
+};
+
+/* Opens: enters the namespace, loads the programs, reuses or makes pins, attaches. On failure
+ * nothing stays attached that was not before, and the error says what to do (capability, BTF,
+ * interface ...). All listeners are unknown and all pools open until written. */
+int sw_plane_open(struct sw_plane **out, const struct sw_plane_conf *conf, struct sw_error *err);
+
+/* Stops shedding at once, waits up to `linger_ms` for conversations under way, then detaches and
+ * removes the pins. The plane is freed. */
+void sw_plane_close(struct sw_plane *p, unsigned linger_ms);
+/* Frees without detaching, for a daemon that is replaced. */
+void sw_plane_leave(struct sw_plane *p);
+
+/* False: the kernel cannot hand connections over (before 6.9, or net.ipv4.tcp_syncookies is 0;
+ * `why` says which), so listeners with paths that must pass may not be closed. */
+bool sw_plane_can_hand_over(const struct sw_plane *p, const char **why);
+
+/* 1: the namespace behind `netns` is another one than at open (a container was restarted) or an
+ * interface went away or came: close it and open again. 0: same. Negative: it is gone. */
+int sw_plane_changed(struct sw_plane *p);
+
+size_t sw_plane_attachments(const struct sw_plane *p, const struct sw_attachment **out);
+
+/* Replaces the whole table of listeners, path sets, CIDR sets and answers by what is in `c` for
+ * this plane's namespace (listeners whose netns equals conf.netns). Listener ids are 1 + the index
+ * in `c->listeners`, pools are indices. Kept answers of a changed length stay valid for one cookie
+ * lifetime. On failure the old table stays. */
+int sw_plane_configure(struct sw_plane *p, const struct sw_config *c, struct sw_error *err);
+
+/* Writes a pool's mode, cause and deadline (CLOCK_MONOTONIC ns). */
+int sw_plane_set_pool(struct sw_plane *p, unsigned pool, enum sw_mode mode, enum sw_cause cause,
+		      uint64_t deadline_ns);
+
+/* A new cookie key; the previous one is accepted for one lifetime more. */
+int sw_plane_rotate_key(struct sw_plane *p);
+
+/* Sums a listener's counters (0: packets of no listener) over CPUs. Either may be NULL. */
+int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
+		    struct sw_counts *tc);
+
+/* True when a socket listens on the address and port inside the namespace (sock_diag). */
+bool sw_plane_has_server(struct sw_plane *p, const struct sw_listener_conf *l);
+
+#endif
