@@ -180,6 +180,25 @@ struct sw_levers {
 	__u16 mss6; /* and over IPv6 */
 };
 
+/* ---- written by the kernel only ---------------------------------------------------------- */
+
+#define SW_RECENT 16384 /* places, a power of two */
+#define SW_FLOOD  4096	/* places, a power of two */
+
+/* recent[hash]: a conversation just answered; read and written as one 64-bit word. */
+struct sw_recent {
+	__u32 ack;  /* the acknowledgement number that its request carried: cookie + 1 */
+	__u32 next; /* the client's next sequence number */
+};
+
+/* flood[hash]: SYN-ACKs to one source prefix (IPv4 /24, IPv6 /64) in one second. */
+struct sw_flood {
+	__u32 prefix; /* folded prefix that owns this place */
+	__u32 second;
+	__u32 count;
+	__u32 pad;
+};
+
 /* ---- counters --------------------------------------------------------------------------- */
 
 /* counts_xdp[listener], counts_tc[listener]: per CPU, packets by reason; index 0: no listener. */
@@ -201,6 +220,8 @@ SW_ASSERT(sizeof(struct sw_prefix) == 36);
 SW_ASSERT(sizeof(struct sw_cidr_key) == 24);
 SW_ASSERT(sizeof(struct sw_secrets) == 40);
 SW_ASSERT(sizeof(struct sw_levers) == 8);
+SW_ASSERT(sizeof(struct sw_recent) == 8);
+SW_ASSERT(sizeof(struct sw_flood) == 16);
 SW_ASSERT(sizeof(struct sw_counts) == 8 * SW_R_COUNT);
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps of a data plane; their keys and values are in include/spillway/abi.h, docs/maps.md
+ * explains them to the reader of a dump. User space writes all but `recent`, `flood` and the
+ * counters. __weak: each hook is an object of its own, and the linker keeps one of each.
+ */
+#ifndef SPILLWAY_BPF_MAPS_H
+#define SPILLWAY_BPF_MAPS_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <spillway/abi.h>
+
+/* Who guards a TCP port: one array access for every packet that is not ours. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct sw_port);
+} ports SEC(".maps") __weak;
+
+/* Listeners bound to one address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_address);
+	__type(value, __u32);
+} addresses SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__type(key, __u32);
+	__type(value, struct sw_listener);
+} listeners SEC(".maps") __weak;
+
+/* Levers: open or shedding, and until when that is to be believed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_MAX_POOLS);
+	__type(key, __u32);
+	__type(value, struct sw_pool);
+} pools SEC(".maps") __weak;
+
+/* Canned responses; the loader sets max_entries to the number of answer sets it has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_ANSWERS_PER_SET);
+	__type(key, __u32);
+	__type(value, struct sw_answer);
+} answers SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SW_MAX_PATHS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_path);
+	__type(value, struct sw_path_value);
+} paths SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_MAX_PREFIXES);
+	__type(key, __u32);
+	__type(value, struct sw_prefix);
+} prefixes SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, SW_MAX_EXEMPT);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_cidr_key);
+	__type(value, __u32);
+} exempt SEC(".maps") __weak;
+
+/* Cookie keys: a secret, no tool prints it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sw_secrets);
+} secrets SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sw_levers);
+} levers SEC(".maps") __weak;
+
+/* Conversations answered a moment ago: best effort, direct mapped, nothing depends on a hit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_RECENT);
+	__type(key, __u32);
+	__type(value, struct sw_recent);
+} recent SEC(".maps") __weak;
+
+/* SYNs of this second by source prefix, direct mapped. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SW_FLOOD);
+	__type(key, __u32);
+	__type(value, struct sw_flood);
+} flood SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__type(key, __u32);
+	__type(value, struct sw_counts);
+} counts_xdp SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__type(key, __u32);
+	__type(value, struct sw_counts);
+} counts_tc SEC(".maps") __weak;
+
+#endif
