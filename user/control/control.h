@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The control interface: HTTP with JSON on a unix socket, mode 0660. It shows what the daemon
+ * knows and takes an operator's force and drain; what these change is the daemon's work.
+ */
+#ifndef SPILLWAY_CONTROL_H
+#define SPILLWAY_CONTROL_H
+
+#include <event2/event.h>
+
+#include "control/live.h"
+
+struct sw_control;
+
+/* Called after an operator changed `pool`'s force or drain. */
+typedef void (*sw_control_cb)(struct sw_live_pool *pool);
+
+/* Listens on `path`; its directory is made when missing. -EADDRINUSE: another daemon listens
+ * there. */
+int sw_control_open(struct sw_control **out, struct event_base *base, const char *path,
+		    struct sw_live *live, sw_control_cb changed, struct sw_error *err);
+/* Stops listening and removes the socket. NULL is fine. */
+void sw_control_close(struct sw_control *c);
+
+#endif

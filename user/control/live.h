@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the daemon knows at this moment: the running configuration and, beside each of its pools,
+ * workers and network namespaces, what was measured, decided and told to the kernel. The daemon
+ * writes it, the control interface reads it; both run on one thread.
+ */
+#ifndef SPILLWAY_LIVE_H
+#define SPILLWAY_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "config/config.h"
+#include "kernel/plane.h"
+#include "policy/busy.h"
+#include "policy/pool.h"
+#include "sources/scrape.h"
+
+struct sw_live;
+struct sw_live_pool;
+
+/* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
+#define SW_MAX_CHECKS (SW_MAX_RANKS * SW_LIMITS)
+
+struct sw_live_worker {
+	const struct sw_worker_conf *conf;
+	struct sw_live_pool *pool;
+	struct sw_worker load;
+	int target;		/* id of its scrape */
+	struct sw_error error;	/* of the last scrape; empty: it succeeded */
+	int failing;		/* negative errno of the last scrape, 0: it succeeded */
+	uint32_t inert;		/* bit (1 << enum sw_limit): told to be inert */
+	uint64_t busy_since_ms; /* of the last change to busy */
+	uint64_t scrapes, failures;
+	bool claimed; /* during a reload: the new configuration keeps it */
+};
+
+struct sw_live_pool {
+	const struct sw_pool_conf *conf;
+	struct sw_live *live;
+	struct sw_live_worker **workers;
+	size_t n_workers;
+	enum sw_pool_state state;
+	uint64_t since_ms; /* of the last change of state */
+	enum sw_force force;
+	uint64_t force_until_ms;
+	bool drain;
+};
+
+/* One pool in one namespace. */
+struct sw_live_gate {
+	struct sw_gate gate;
+	bool used;	/* a listener in the namespace belongs to the pool */
+	bool may_close; /* shedding would lose nothing that must pass */
+};
+
+struct sw_live_plane {
+	const char *netns;	/* NULL: the daemon's own; owned by the configuration */
+	struct sw_plane *plane; /* NULL: nothing is guarded there now, `error` says why */
+	struct sw_error error;
+	struct sw_live_gate *gates; /* by pool */
+};
+
+struct sw_live {
+	struct sw_config *conf;
+	struct sw_scraper *scraper;
+	struct sw_live_pool *pools; /* by index in conf->pools */
+	size_t n_pools;
+	struct sw_live_plane *planes;
+	size_t n_planes;
+	bool *unserved; /* by index in conf->listeners: no socket was found behind it */
+	uint64_t started_ms;
+	uint64_t beat_ns;	 /* the last heartbeat */
+	int64_t least_margin_ns; /* the least time that was left to a deadline when it was moved */
+	uint64_t reloads, reload_failures;
+};
+
+/* The plane that guards `l`, or NULL. */
+const struct sw_live_plane *sw_live_plane_of(const struct sw_live *live,
+					     const struct sw_listener_conf *l);
+/* The pool of that name, or NULL. */
+struct sw_live_pool *sw_live_find_pool(const struct sw_live *live, const char *name);
+
+/* Does an operator's force hold at this time? */
+bool sw_live_forced(const struct sw_live_pool *pool, uint64_t now_ms);
+
+/* Both NULL, or equal. */
+bool sw_same_text(const char *a, const char *b);
+
+#endif
