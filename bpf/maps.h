@@ -35,6 +35,15 @@ struct {
 	__type(value, struct sw_listener);
 } listeners SEC(".maps") __weak;
 
+/* Addresses of the namespace; value __u32 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SW_MAX_LOCAL);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_local);
+	__type(value, __u32);
+} local SEC(".maps") __weak;
+
 /* Levers: open or shedding, and until when that is to be believed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -58,6 +58,13 @@ struct sw_listener {
 	__u64 old_until_ns; /* CLOCK_MONOTONIC until which old_length is accepted */
 };
 
+/* local[addr]: the namespace's own addresses. Nothing else is ever answered for: traffic that only
+ * passes through (routed, bridged, promiscuous) is not ours. 127.0.0.0/8 need not be listed. */
+#define SW_MAX_LOCAL 4096
+struct sw_local {
+	__u8 addr[16];
+};
+
 /* ---- pools ------------------------------------------------------------------------------ */
 
 enum sw_mode {
@@ -187,7 +194,8 @@ struct sw_levers {
 
 /* recent[hash]: a conversation just answered; read and written as one 64-bit word. */
 struct sw_recent {
-	__u32 ack;  /* the acknowledgement number that its request carried: cookie + 1 */
+	__u32 mark; /* the acknowledgement number that its request carried, cookie + 1; its low
+		     * four bits replaced by cause << 2 | family of the answer */
 	__u32 next; /* the client's next sequence number */
 };
 

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The shed conversation. Each stage returns a reason, or GO_ON for the next one.
+ *
+ *   client sends                   we                                     reason
+ *   SYN                            SYN-ACK, sequence = cookie             syn_ack
+ *   ACK                            nothing                                drop_handshake
+ *   first data: the request        decide: answer with PSH+FIN, or        shed_*
+ *                                  give the connection to the kernel      handover_*
+ *   data ahead of it               nothing, it comes again in order       drop_order
+ *   data after the answer          ACK of all                             drain_data
+ *   FIN after the answer           ACK                                    drain_fin
+ *   RST                            pass                                   pass_reset
+ *
+ * Nothing is stored. One rule makes loss heal itself: no byte of a request is ever acknowledged
+ * except by a segment that carries the whole answer, or after the client has acknowledged the
+ * answer. So a client that lacks the answer still has its request to retransmit.
+ */
+#ifndef SPILLWAY_BPF_CONVERSATION_H
+#define SPILLWAY_BPF_CONVERSATION_H
+
+#include "cookie.h"
+#include "handover.h"
+#include "listener.h"
+#include "recent.h"
+#include "reply.h"
+#include "request.h"
+#include "socket.h"
+
+struct scene { /* what every stage knows */
+	struct packet p;
+	struct options o;
+	struct cookie c;
+	struct reply r;
+	const struct sw_listener *l;
+	const struct sw_pool *pool;
+	__u64 now;
+	__u32 cause, family; /* of r.answer */
+	int shedding;	     /* closed, and the daemon lives */
+	int generic;	     /* generic XDP */
+};
+
+static __always_inline int make_syn_ack(struct scene *s, __u32 mss)
+{
+	__u32 zero = 0, ecn_setup = TCP_ECE | TCP_CWR;
+	const struct sw_levers *lever = bpf_map_lookup_elem(&levers, &zero);
+	const struct sw_secrets *k = bpf_map_lookup_elem(&secrets, &zero);
+	struct options *o = &s->o;
+	__u64 hash;
+	int ecn;
+
+	if (!lever || !k)
+		return SW_R_pass_open;
+	o->timestamp &= !!(lever->tcp & SW_TCP_TIMESTAMPS);
+	o->sack_ok &= !!(lever->tcp & SW_TCP_SACK);
+	if (!(lever->tcp & SW_TCP_WSCALE))
+		o->wscale = NO_WSCALE;
+	ecn = o->timestamp && lever->tcp & SW_TCP_ECN && (s->p.flags & ecn_setup) == ecn_setup;
+	hash = conversation_hash(&s->p, k->key[0], s->now >> SW_PERIOD_SHIFT);
+	s->r.seq = make_cookie(hash, s->p.seq + 1, mss);
+	s->r.ack = s->p.seq + 1;
+	s->r.flags = TCP_SYN | TCP_ACK | (ecn ? TCP_ECE : 0);
+	s->r.window = WINDOW_SYN_ACK;
+	syn_ack_options(&s->r, o, s->p.v6 ? lever->mss6 : lever->mss4,
+			remember_options(s->now, o, ecn));
+	return SW_R_syn_ack;
+}
+
+/* A SYN. Only what nothing else owns, and what could be given to the kernel whole, is answered. */
+static __always_inline int on_syn(ctx_t *ctx, struct scene *s)
+{
+	__u32 least = s->p.v6 ? 1220 : 536, mss;
+	int reason;
+
+	if (!s->shedding)
+		return s->pool->mode == SW_MODE_SHED ? SW_R_pass_expired : SW_R_pass_open;
+	if (!is_local(&s->p))
+		return SW_R_pass_not_local;
+	if (s->l->flags & SW_LF_OBSERVE)
+		return SW_R_pass_observe;
+	if (is_exempt(s->l, &s->p))
+		return SW_R_pass_exempt;
+	/* The kernel takes no connection over whose IP header lies behind a tag in the frame. TC
+	 * sees one tag less than XDP. */
+	if (!(s->l->flags & SW_LF_ALL_PATHS) && s->p.l3 > ETH_HLEN + (CTX_IS_XDP ? 4 : 0))
+		return SW_R_pass_options;
+	STAGE(read_options)(ctx, &s->p, &s->o);
+	mss = s->o.mss ? s->o.mss : least;
+	if (mss < least)
+		return SW_R_pass_options;
+	reason = STAGE(check_socket)(ctx, &s->p);
+	if (reason >= 0)
+		return reason;
+	if (is_flood(s->l, &s->p, s->now))
+		return SW_R_drop_flood;
+	return make_syn_ack(s, mss);
+}
+
+static __always_inline void prepare(struct scene *s, __u8 flags, __u32 ack)
+{
+	s->r.flags = flags | TCP_ACK;
+	s->r.seq = s->p.ack;
+	s->r.ack = ack;
+	s->r.window = WINDOW_DRAIN;
+	if (s->o.timestamp) {
+		put_timestamp(s->r.option, 0, clock_value(s->now), s->o.tsval);
+		s->r.words = 3;
+	}
+}
+
+/* The whole answer. `next` is what it acknowledges. */
+static __always_inline int shed(struct scene *s, __u32 next, int reason)
+{
+	__u32 variant = s->c.hash >> 40 & s->l->variants_mask;
+	__u32 index = SW_ANSWER_INDEX(s->l->answers, s->cause, s->family, variant);
+
+	s->r.answer = bpf_map_lookup_elem(&answers, &index);
+	if (!s->r.answer)
+		return SW_R_drop_failed;
+	prepare(s, TCP_PSH | TCP_FIN, next);
+	return reason;
+}
+
+/* Data, or a FIN, of a client that has no answer yet. */
+static __always_inline int on_request(ctx_t *ctx, struct scene *s)
+{
+	__u32 next = s->p.seq + s->p.payload + (s->p.flags & TCP_FIN ? 1 : 0);
+	struct sw_recent known;
+	int kind, give;
+
+	if (find_answer(&s->p, &known)) { /* whatever was decided a moment ago stays decided */
+		if ((__s32)(s->p.seq - known.next) > 0)
+			return SW_R_drop_order;
+		if ((__s32)(next - known.next) < 0)
+			next = known.next;
+		s->cause = known.mark >> 2 & 3;
+		s->family = known.mark & 3;
+		return shed(s, next, SW_R_shed_again);
+	}
+	if (!is_first(&s->p, &s->c))
+		return SW_R_drop_order;
+	if (!s->p.payload) { /* a FIN without a request: end it in good order */
+		prepare(s, TCP_FIN, next);
+		return SW_R_close_silent;
+	}
+	s->cause = s->pool->cause < SW_CAUSES ? s->pool->cause : SW_CAUSE_SATURATED;
+	kind = STAGE(read_request)(ctx, &s->p, s->l, &s->family);
+	if (kind == REQUEST_UNREAD)
+		give = SW_R_handover_unread;
+	else if (kind == REQUEST_PASS)
+		give = SW_R_handover_path;
+	else if (!s->shedding)
+		give = SW_R_handover_open;
+	else if (is_exempt(s->l, &s->p))
+		give = SW_R_handover_exempt;
+	else
+		return shed(s, next, SW_R_shed_saturated + s->cause);
+	if (CTX_IS_XDP)
+		return SW_R_pass_to_tc;
+	if (!hand_over(ctx, &s->p, &s->o, s->c.guess))
+		return give;
+	return shed(s, next, SW_R_shed_no_handover);
+}
+
+/* A client that has our answer: whatever it still sends is acknowledged, so that it does not stall.
+ */
+static __always_inline int on_rest(struct scene *s)
+{
+	__u32 fin = s->p.flags & TCP_FIN ? 1 : 0;
+
+	prepare(s, 0, s->p.seq + s->p.payload + fin);
+	return fin ? SW_R_drain_fin : SW_R_drain_data;
+}
+
+/* observe: nothing is touched, requests that would have been shed are counted. */
+static __always_inline int observe(ctx_t *ctx, struct scene *s)
+{
+	if (s->shedding && s->p.payload && !is_exempt(s->l, &s->p) &&
+	    STAGE(read_request)(ctx, &s->p, s->l, &s->family) == REQUEST_SHED)
+		return SW_R_would_shed;
+	return SW_R_pass_observe;
+}
+
+/* Any segment but a SYN: is it part of a conversation of ours, and of which phase? */
+static __always_inline int on_segment(ctx_t *ctx, struct scene *s)
+{
+	const struct sw_secrets *k;
+	__u32 zero = 0;
+	int reason;
+
+	if (s->l->flags & SW_LF_OBSERVE)
+		return observe(ctx, s);
+	k = bpf_map_lookup_elem(&secrets, &zero);
+	if (!k)
+		return SW_R_pass_unknown;
+	match_cookie(&s->p, s->l, k, s->now, &s->c);
+	if (s->c.phase == PHASE_NONE)
+		return SW_R_pass_unknown;
+	reason = STAGE(check_socket)(ctx, &s->p);
+	if (reason >= 0)
+		return reason;
+	if (s->c.phase == PHASE_CLOSED)
+		return SW_R_drop_ack;
+	if (!s->p.payload && !(s->p.flags & TCP_FIN))
+		return s->c.phase == PHASE_START ? SW_R_drop_handshake : SW_R_drop_ack;
+	STAGE(read_options)(ctx, &s->p, &s->o);
+	return s->c.phase == PHASE_START ? on_request(ctx, s) : on_rest(s);
+}
+
+/*
+ * The verdict on flags, all 64 sets of FIN SYN RST PSH ACK URG:
+ *   any with RST             pass_reset      any with SYN, but for SYN alone    pass_flags
+ *   SYN alone                on_syn          any with URG, or without ACK       pass_flags
+ *   ACK, with or without FIN and PSH         on_segment
+ */
+static __always_inline int decide(ctx_t *ctx, struct scene *s)
+{
+	__u8 flags = s->p.flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_PSH | TCP_ACK | TCP_URG);
+	__u64 deadline = s->pool->deadline_ns;
+
+	s->now = bpf_ktime_get_ns();
+	if (s->now > deadline + SW_LIFETIME_NS)
+		return SW_R_pass_expired;
+	s->shedding = s->pool->mode == SW_MODE_SHED && s->now <= deadline;
+	if (flags & TCP_RST)
+		return SW_R_pass_reset;
+	if (flags == TCP_SYN)
+		return on_syn(ctx, s);
+	if (flags & (TCP_SYN | TCP_URG) || !(flags & TCP_ACK))
+		return SW_R_pass_flags;
+	return on_segment(ctx, s);
+}
+
+/* Carries a decision out. Only what is intact is answered; a corrupt packet is the kernel's to
+ * drop. */
+static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
+{
+	int failed;
+
+	if (!is_reply(reason))
+		return reason;
+	failed = STAGE(check_segment)(ctx, &s->p, s->generic);
+	if (failed >= 0)
+		return failed;
+	if (s->r.answer)
+		remember_answer(&s->p, s->cause, s->family, s->r.ack);
+	failed = write_reply(ctx, &s->p, &s->r);
+	return failed >= 0 ? failed : reason;
+}
+
+/* The way of every packet: not TCP, another port and an open pool are sorted out first. */
+static __always_inline int guard(ctx_t *ctx, int generic, __u32 *id)
+{
+	struct scene s = {.generic = generic};
+	__u32 pool;
+	int reason;
+
+	*id = 0;
+	reason = locate(ctx, &s.p);
+	if (reason >= 0)
+		return reason;
+	*id = find_listener(ctx, &s.p);
+	if (!*id)
+		return SW_R_pass_other;
+	s.l = bpf_map_lookup_elem(&listeners, id);
+	if (!s.l)
+		return SW_R_pass_other;
+	pool = s.l->pool;
+	s.pool = bpf_map_lookup_elem(&pools, &pool);
+	if (!s.pool || s.pool->mode == SW_MODE_OPEN)
+		return SW_R_pass_open;
+	reason = read(ctx, &s.p);
+	if (reason >= 0)
+		return reason;
+	return carry_out(ctx, &s, decide(ctx, &s));
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Hand-over: the kernel gets the segment with the request together with what the SYN had agreed,
+ * and makes an established connection of it, as it does for its own SYN cookies. Kernel 6.9 and
+ * newer, TC only, and net.ipv4.tcp_syncookies must not be 0.
+ */
+#ifndef SPILLWAY_BPF_HANDOVER_H
+#define SPILLWAY_BPF_HANDOVER_H
+
+#include "cookie.h"
+#include "options.h"
+#include "socket.h"
+
+#if CTX_IS_XDP
+static __always_inline int hand_over(ctx_t *ctx, const struct packet *p, const struct options *o,
+				     __u32 guess)
+{
+	(void)ctx, (void)p, (void)o, (void)guess;
+	return -1;
+}
+#else
+#include <stdbool.h>
+
+struct sock { /* the kernel's; only its kind matters to the type check */
+	char opaque;
+};
+
+/* As the kernel has it; not in the UAPI headers, and declared here so that building needs no
+ * particular kernel's BTF. */
+struct bpf_tcp_req_attrs {
+	__u32 rcv_tsval;
+	__u32 rcv_tsecr;
+	__u16 mss;
+	__u8 rcv_wscale;
+	__u8 snd_wscale;
+	__u8 ecn_ok;
+	__u8 wscale_ok;
+	__u8 sack_ok;
+	__u8 tstamp_ok;
+	__u8 usec_ts_ok;
+	__u8 reserved[3];
+};
+
+extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
+				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym __weak;
+
+/* Fact of load time: the loader has probed for the kfunc. While it is false the verifier sees that
+ * the call below is dead code, and an older kernel takes the program. */
+const volatile bool have_hand_over = false;
+
+/* 0: the connection is the kernel's. */
+__noinline int hand_over(ctx_t *ctx, const struct packet *p, const struct options *o, __u32 guess)
+{
+	struct bpf_tcp_req_attrs attrs = {.mss = mss_value(guess)};
+	struct bpf_sock_tuple t = {};
+	struct bpf_sock *sk;
+	int err;
+
+	if (!p || !o || !have_hand_over)
+		return -1;
+	if (p->v6 && attrs.mss < 1220)
+		attrs.mss = 1220;
+	if (o->timestamp) {
+		__u32 memory = o->tsecr;
+
+		attrs.tstamp_ok = 1;
+		attrs.rcv_tsval = o->tsval;
+		attrs.rcv_tsecr = o->tsecr;
+		attrs.ecn_ok = memory >> 5 & 1;
+		attrs.sack_ok = memory >> 4 & 1;
+		if ((memory & 15) != NO_WSCALE) {
+			attrs.wscale_ok = 1;
+			attrs.snd_wscale = memory & 15;
+			attrs.rcv_wscale = OUR_WSCALE;
+		}
+	}
+	sk = bpf_sk_lookup_tcp(ctx, &t, socket_tuple(p, &t), BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return -1;
+	if (sk->state != BPF_TCP_LISTEN) {
+		bpf_sk_release(sk);
+		return -1;
+	}
+	err = bpf_sk_assign_tcp_reqsk(ctx, (struct sock *)sk, &attrs, sizeof(attrs));
+	bpf_sk_release(sk);
+	return err;
+}
+#endif
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From bytes to struct packet, in two steps: locate() finds the TCP header with the fewest reads,
+ * since every packet of the host pays for it; read() takes the rest for packets to a listener that
+ * is shedding. Lengths come from the IP header, never from the end of the frame (padding).
+ */
+#ifndef SPILLWAY_BPF_PARSE_H
+#define SPILLWAY_BPF_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+
+#define GO_ON	 (-1) /* not a reason: the next stage decides */
+#define L2_MAX	 22   /* Ethernet and two VLAN tags */
+#define HEAD_MAX (L2_MAX + 60 + 60)
+
+#define TCP_FIN 0x01
+#define TCP_SYN 0x02
+#define TCP_RST 0x04
+#define TCP_PSH 0x08
+#define TCP_ACK 0x10
+#define TCP_URG 0x20
+#define TCP_ECE 0x40
+#define TCP_CWR 0x80
+
+struct vlan_header {
+	__be16 tag;
+	__be16 proto;
+};
+
+struct packet {
+	/* set by locate() */
+	__u16 l3, l4; /* offsets of the IP and TCP headers */
+	__u16 end;    /* offset behind the IP packet */
+	__u16 dport;
+	__u8 v6;
+	/* set by read() */
+	__u8 flags;
+	__u16 sport;
+	__u16 data;    /* offset of the payload */
+	__u16 payload; /* bytes of payload */
+	__u16 check;   /* the checksum field as it came */
+	__u32 seq, ack;
+	__u32 saddr[4], daddr[4]; /* network order, IPv4-mapped */
+	__u8 l2[24];
+};
+
+/* `begin + off` for the header at an offset we computed. The barriers keep the compiler from
+ * folding the sum into later ones or dropping the bound: the verifier needs to see one pointer,
+ * checked, and then used. */
+static __always_inline void *header(void *begin, __u32 off)
+{
+	asm volatile("" : "+r"(off));
+	begin += off & 0x7f;
+	asm volatile("" : "+r"(begin));
+	return begin;
+}
+
+_Static_assert(L2_MAX + 60 < 0x80, "headers start below the mask");
+
+static __always_inline int locate_v4(void *begin, void *end, __u32 length, struct packet *p)
+{
+	struct iphdr *ip = header(begin, p->l3);
+
+	if ((void *)(ip + 1) > end)
+		return SW_R_pass_malformed;
+	if (ip->protocol != IPPROTO_TCP)
+		return SW_R_pass_other;
+	if (ip->version != 4 || ip->ihl < 5)
+		return SW_R_pass_malformed;
+	if (ip->frag_off & bpf_htons(0x3fff))
+		return SW_R_pass_fragment;
+	p->l4 = p->l3 + ip->ihl * 4;
+	if (p->l3 + (__u32)bpf_ntohs(ip->tot_len) > length ||
+	    p->l3 + bpf_ntohs(ip->tot_len) < p->l4 + (int)sizeof(struct tcphdr))
+		return SW_R_pass_malformed;
+	p->end = p->l3 + bpf_ntohs(ip->tot_len);
+	return GO_ON;
+}
+
+static __always_inline int is_extension(__u8 next)
+{
+	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_FRAGMENT ||
+	       next == IPPROTO_AH || next == IPPROTO_DSTOPTS || next == IPPROTO_MH ||
+	       next == 139 /* HIP */ || next == 140 /* Shim6 */;
+}
+
+static __always_inline int locate_v6(void *begin, void *end, __u32 length, struct packet *p)
+{
+	struct ipv6hdr *ip = header(begin, p->l3);
+
+	if ((void *)(ip + 1) > end)
+		return SW_R_pass_malformed;
+	if (ip->nexthdr == IPPROTO_FRAGMENT)
+		return SW_R_pass_fragment;
+	if (is_extension(ip->nexthdr))
+		return SW_R_pass_exthdr;
+	if (ip->nexthdr != IPPROTO_TCP)
+		return SW_R_pass_other;
+	if (ip->version != 6)
+		return SW_R_pass_malformed;
+	p->v6 = 1;
+	p->l4 = p->l3 + sizeof(*ip);
+	if (p->l4 + (__u32)bpf_ntohs(ip->payload_len) > length ||
+	    bpf_ntohs(ip->payload_len) < sizeof(struct tcphdr))
+		return SW_R_pass_malformed;
+	p->end = p->l4 + bpf_ntohs(ip->payload_len);
+	return GO_ON;
+}
+
+static __always_inline int locate(ctx_t *ctx, struct packet *p)
+{
+	void *begin, *end;
+	struct ethhdr *eth;
+	struct tcphdr *tcp;
+	__u32 length = ctx_length(ctx);
+	__be16 proto;
+	int i, reason;
+
+	if (length > 0xffff - 512) /* BIG TCP, which has no length in its header */
+		return SW_R_pass_malformed;
+	if (ctx_pull(ctx, HEAD_MAX))
+		return SW_R_pass_malformed;
+	begin = ctx_begin(ctx);
+	end = ctx_end(ctx);
+	eth = begin;
+	if ((void *)(eth + 1) > end)
+		return SW_R_pass_malformed;
+	proto = eth->h_proto;
+	p->l3 = sizeof(*eth);
+	for (i = 0; i < 2; i++) {
+		struct vlan_header *vlan = header(begin, p->l3);
+
+		if (proto != bpf_htons(ETH_P_8021Q) && proto != bpf_htons(ETH_P_8021AD))
+			break;
+		if ((void *)(vlan + 1) > end)
+			return SW_R_pass_malformed;
+		proto = vlan->proto;
+		p->l3 += sizeof(*vlan);
+	}
+	p->v6 = 0;
+	if (proto == bpf_htons(ETH_P_IP))
+		reason = locate_v4(begin, end, length, p);
+	else if (proto == bpf_htons(ETH_P_IPV6))
+		reason = locate_v6(begin, end, length, p);
+	else
+		return SW_R_pass_other;
+	if (reason >= 0)
+		return reason;
+	tcp = header(begin, p->l4);
+	if ((void *)(tcp + 1) > end)
+		return SW_R_pass_malformed;
+	p->dport = bpf_ntohs(tcp->dest);
+	return GO_ON;
+}
+
+static __always_inline void map_v4(__u32 to[4], __u32 addr)
+{
+	to[0] = to[1] = 0;
+	to[2] = bpf_htonl(0xffff);
+	to[3] = addr;
+}
+
+/* Copies what is needed of the headers; after it the packet itself is only asked for its payload.
+ */
+static __always_inline int read(ctx_t *ctx, struct packet *p)
+{
+	void *begin = ctx_begin(ctx), *end = ctx_end(ctx);
+	struct tcphdr *tcp = header(begin, p->l4);
+
+	if ((void *)(tcp + 1) > end || begin + L2_MAX > end)
+		return SW_R_pass_malformed;
+	p->data = p->l4 + tcp->doff * 4;
+	if (tcp->doff < 5 || p->data > p->end)
+		return SW_R_pass_malformed;
+	p->payload = p->end - p->data;
+	p->sport = bpf_ntohs(tcp->source);
+	p->seq = bpf_ntohl(tcp->seq);
+	p->ack = bpf_ntohl(tcp->ack_seq);
+	p->check = tcp->check;
+	p->flags = ((__u8 *)tcp)[13];
+	__builtin_memcpy(p->l2, begin, L2_MAX);
+	if (p->v6) {
+		struct ipv6hdr *ip = header(begin, p->l3);
+
+		if ((void *)(ip + 1) > end)
+			return SW_R_pass_malformed;
+		__builtin_memcpy(p->saddr, &ip->saddr, 16);
+		__builtin_memcpy(p->daddr, &ip->daddr, 16);
+	} else {
+		struct iphdr *ip = header(begin, p->l3);
+
+		if ((void *)(ip + 1) > end)
+			return SW_R_pass_malformed;
+		map_v4(p->saddr, ip->saddr);
+		map_v4(p->daddr, ip->daddr);
+	}
+	return GO_ON;
+}
+
+#endif
