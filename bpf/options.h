@@ -38,61 +38,66 @@ static __always_inline __u32 get32(const __u8 *at)
 	return (__u32)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3];
 }
 
-/* One option of a kind that means something to us; `left` bytes from `at` to the data offset. */
+struct walk {
+	__u8 bytes[OPTIONS_MAX + 12]; /* zero past the end: that is "end of options" */
+	__u32 off, size;
+	struct options o;
+};
+
 static __always_inline void take_option(const __u8 *at, __u8 length, struct options *o)
 {
-	switch (at[0]) {
-	case OPT_MSS:
-		if (length == 4)
-			o->mss = at[2] << 8 | at[3];
-		break;
-	case OPT_WSCALE:
-		if (length == 3)
-			o->wscale = at[2] > 14 ? 14 : at[2];
-		break;
-	case OPT_SACK_OK: o->sack_ok = length == 2; break;
-	case OPT_TIMESTAMP:
-		if (length != 10)
-			break;
+	if (at[0] == OPT_MSS && length == 4) {
+		o->mss = at[2] << 8 | at[3];
+	} else if (at[0] == OPT_WSCALE && length == 3) {
+		o->wscale = at[2] > 14 ? 14 : at[2];
+	} else if (at[0] == OPT_SACK_OK && length == 2) {
+		o->sack_ok = 1;
+	} else if (at[0] == OPT_TIMESTAMP && length == 10) {
 		o->timestamp = 1;
 		o->tsval = get32(at + 2);
 		o->tsecr = get32(at + 6);
-		break;
 	}
+}
+
+/* One step of the walk. 1: it ends. */
+static long next_option(__u32 i, void *arg)
+{
+	struct walk *w = arg;
+	__u32 off = w->off;
+	__u8 length;
+
+	(void)i;
+	if (off >= w->size || off >= OPTIONS_MAX || !w->bytes[off])
+		return 1;
+	if (w->bytes[off] == OPT_NOP) {
+		w->off = off + 1;
+		return 0;
+	}
+	length = w->bytes[off + 1];
+	if (length < 2 || off + length > w->size)
+		return 1;
+	take_option(w->bytes + off, length, &w->o);
+	w->off = off + length;
+	return 0;
 }
 
 /* Walks the options. An option that ends past the data offset, or one shorter than its own header,
  * ends the walk: what stood before it counts. */
 __noinline int STAGE(read_options)(ctx_t *ctx, const struct packet *p, struct options *o)
 {
-	__u8 bytes[OPTIONS_MAX + 12] = {}; /* zero past the end: that is "end of options" */
-	__u32 size, off = 0;
-	int i;
+	struct walk w = {.o.wscale = NO_WSCALE};
+	__u32 size;
 
 	if (!p || !o)
 		return 0;
 	size = p->data - p->l4 - sizeof(struct tcphdr);
-	__builtin_memset(o, 0, sizeof(*o));
-	o->wscale = NO_WSCALE;
-	if (!size || size > OPTIONS_MAX ||
-	    ctx_load(ctx, p->l4 + sizeof(struct tcphdr), bytes, size))
-		return 0;
-	for (i = 0; i < OPTIONS_MAX; i++) {
-		__u8 kind, length;
-
-		if (off >= size || off >= OPTIONS_MAX)
-			return 0;
-		kind = bytes[off];
-		if (kind == OPT_NOP) {
-			off++;
-			continue;
-		}
-		length = bytes[off + 1];
-		if (!kind || length < 2 || off + length > size)
-			return 0;
-		take_option(bytes + off, length, o);
-		off += length;
+	asm volatile("" : "+r"(size)); /* bound the very register that the helper gets */
+	if (size >= 1 && size <= OPTIONS_MAX &&
+	    !ctx_load(ctx, p->l4 + sizeof(struct tcphdr), w.bytes, size)) {
+		w.size = size;
+		bpf_loop(OPTIONS_MAX, next_option, &w, 0);
 	}
+	*o = w.o;
 	return 0;
 }
 
