@@ -71,7 +71,7 @@ $(LIB): $(LIB_OBJ)
 
 $(BUILD)/spillwayd: $(call obj,user/daemon/*.c) $(LIB)
 $(BUILD)/spillway: $(call obj,user/cli/*.c) $(LIB)
-$(foreach t,$(wildcard tools/*.c),$(eval $(BUILD)/$(basename $(notdir $(t))): $(BUILD)/$(t:.c=.o) $(LIB)))
+$(foreach t,$(wildcard tools/*.c),$(eval $(BUILD)/$(basename $(notdir $(t))): $(BUILD)/$(t:.c=.o) $(call obj,tools/lib/*.c) $(LIB)))
 $(foreach t,$(TESTS),$(eval $(BUILD)/tests/$(t): $(BUILD)/tests/$(t).o $(call obj,tests/$(dir $(t))lib/*.c) $(LIB)))
 
 $(PROGRAMS:%=$(BUILD)/%):
