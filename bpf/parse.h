@@ -35,14 +35,14 @@ struct vlan_header {
 struct packet {
 	/* set by locate() */
 	__u16 l3, l4; /* offsets of the IP and TCP headers */
-	__u16 end;    /* offset behind the IP packet */
+	__u32 end;    /* offset behind the IP packet; over 65,535 for the largest of GRO */
 	__u16 dport;
 	__u8 v6;
 	/* set by read() */
 	__u8 flags;
 	__u16 sport;
 	__u16 data;    /* offset of the payload */
-	__u16 payload; /* bytes of payload */
+	__u32 payload; /* bytes of payload */
 	__u16 check;   /* the checksum field as it came */
 	__u32 seq, ack;
 	__u32 saddr[4], daddr[4]; /* network order, IPv4-mapped */
@@ -121,8 +121,6 @@ static __always_inline int locate(ctx_t *ctx, struct packet *p)
 	__be16 proto;
 	int i, reason;
 
-	if (length > 0xffff - 512) /* BIG TCP, which has no length in its header */
-		return SW_R_pass_malformed;
 	if (ctx_pull(ctx, HEAD_MAX))
 		return SW_R_pass_malformed;
 	begin = ctx_begin(ctx);
