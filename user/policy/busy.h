@@ -43,7 +43,7 @@ struct sw_limits {
 	double decode;		   /* 0.0..1.0 */
 	double prefill_frac;	   /* >= 0.0 */
 	uint64_t count[SW_LIMITS]; /* the integer ones, by enum sw_limit */
-	double release_ratio;	   /* busy clears only under ratio x threshold; 1.0: off */
+	double release_ratio;	   /* busy clears only under ratio x threshold; 1.0 or 0.0: off */
 	uint32_t min_hold_ms;	   /* a busy rank stays busy at least this long; 0: off */
 };
 
@@ -62,15 +62,21 @@ struct sw_report {
 	uint64_t value[SW_SIGNALS];
 };
 
-enum sw_state { SW_CLEAR, SW_OVER, SW_INERT, SW_STALE };
+enum sw_state {
+	SW_CLEAR,
+	SW_OVER,
+	SW_INERT, /* cannot fire: what it needs never arrived, or only ever read 0 under load */
+	SW_STALE,
+};
 
 /* One threshold held against one rank (or, rank == -1, against the worker): what explain prints. */
 struct sw_check {
 	enum sw_limit limit;
 	int rank;
-	enum sw_signal signal; /* the one that decided, or would */
+	enum sw_signal signal; /* the one that decided, or would; a sum: SW_SIG_RUNNING */
 	double measured;       /* NAN: the signal never arrived */
-	double threshold;      /* in the unit of `measured`: the product for fractions */
+	double threshold;      /* in the unit of `measured`: the product for fractions. The decode
+				* fraction itself while kv_total_blocks, then `signal`, lacks */
 	uint64_t age_ms;       /* of `measured`; UINT64_MAX: never arrived */
 	enum sw_state state;   /* SW_OVER includes "held by the latch or min_hold" */
 };
@@ -78,6 +84,7 @@ struct sw_check {
 struct sw_rank {
 	bool seen;
 	uint32_t have;
+	uint32_t moved; /* signals that were ever above 0 */
 	uint64_t value[SW_SIGNALS];
 	uint64_t at_ms[SW_SIGNALS]; /* when each signal last arrived */
 	bool latched;		    /* the decode latch */
@@ -91,7 +98,7 @@ struct sw_worker {
 	uint32_t start_rank; /* data_parallel_start_rank */
 	int32_t dp_size;     /* data_parallel_size; -1: not known, the ranks seen so far count */
 	struct sw_rank rank[SW_MAX_RANKS]; /* index: rank - start_rank */
-	uint64_t reported_ms;		   /* last report of any rank; 0: none yet */
+	uint64_t reported_ms;		   /* last load of any rank; 0: none yet */
 	uint32_t worker_over;		   /* worker-level limits over at the last evaluation */
 	uint64_t worker_over_since[SW_LIMITS];
 	uint64_t dropped; /* reports of ranks outside the declared range */
