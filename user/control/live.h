@@ -54,6 +54,7 @@ struct sw_live_gate {
 	struct sw_gate gate;
 	bool used;	/* a listener in the namespace belongs to the pool */
 	bool may_close; /* shedding would lose nothing that must pass */
+	bool warned;	/* that it may not */
 };
 
 struct sw_live_plane {

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The `spillway` command: what its parts share. Each command is a function from its arguments to an
+ * exit code and prints for people unless asked for JSON. */
+#ifndef SPILLWAY_CLI_H
+#define SPILLWAY_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+enum { CLI_OK, CLI_FAILED, CLI_USAGE, CLI_UNREACHABLE };
+
+struct cli_options {
+	const char *control; /* unix socket of the daemon */
+	const char *pool;
+	const char *interface;
+	uint64_t for_ms; /* 0: not given */
+	bool json, watch;
+};
+
+/* ---- client.c ---------------------------------------------------------------------------- */
+
+/* Asks the daemon: GET when `body` is NULL, else POST. *out is a new reference. Returns CLI_*; what
+ * went wrong is printed. */
+int cli_ask(const struct cli_options *o, const char *path, const json_t *body, json_t **out);
+/* Prints a line for people to stderr and returns `code`. */
+__attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *fmt, ...);
+void cli_print_json(const json_t *j);
+
+/* ---- json.c: fields that may be missing, for an older or newer daemon --------------------- */
+
+const char *cli_text(const json_t *object, const char *key); /* "" when missing */
+bool cli_true(const json_t *object, const char *key);
+json_int_t cli_int(const json_t *object, const char *key);
+const json_t *cli_list(const json_t *object, const char *key);
+/* A measured number as it reads best; "-" when it is null. */
+const char *cli_number(const json_t *value, char out[32]);
+/* Milliseconds as "850ms", "12.3s", "4m10s", "2h05m"; "-" when it is null. */
+const char *cli_time(const json_t *value, char out[32]);
+/* "30s", "5m", "1h", "500ms", "30": seconds. -EINVAL. */
+int cli_parse_duration(const char *text, uint64_t *ms);
+
+/* ---- table.c ------------------------------------------------------------------------------ */
+
+#define CLI_COLUMNS 10
+
+struct cli_table {
+	char *(*cells)[CLI_COLUMNS];
+	size_t columns, rows, room;
+};
+
+/* Adds a row; the number of columns is that of the first one, the heading. */
+void cli_row(struct cli_table *t, const char *const *cells, size_t n);
+#define CLI_ROW(t, ...)                                                                            \
+	cli_row(t, (const char *const[]){__VA_ARGS__},                                             \
+		sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+/* Prints the rows with columns aligned, and frees them. */
+void cli_table_print(struct cli_table *t);
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+int cli_status(const struct cli_options *o, int argc, char **argv);
+int cli_explain(const struct cli_options *o, int argc, char **argv);
+int cli_force(const struct cli_options *o, int argc, char **argv);
+int cli_drain(const struct cli_options *o, int argc, char **argv);
+int cli_check(const struct cli_options *o, int argc, char **argv);
+int cli_reasons(const struct cli_options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* spillway: looks at and steers a running spillwayd. This file knows the commands and their
+ * options; each command has its own file. */
+#include <curl/curl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "config/config.h"
+
+#define WIDTH "  %-34s %s\n"
+
+static const struct command {
+	const char *name, *arguments, *summary;
+	const char *takes; /* short options besides c, h and V */
+	const char *examples;
+	int (*run)(const struct cli_options *o, int argc, char **argv);
+} commands[] = {
+	{"status", "[--json] [--watch]", "pools, listeners and where the daemon is attached", "jw",
+	 "  spillway status\n"
+	 "  spillway status --watch            once a second, with rates\n"
+	 "  spillway status --json | jq '.pools[] | {name, state}'\n",
+	 cli_status},
+	{"explain", "[POOL] [--json]", "each threshold: measured value, limit, age, verdict", "jp",
+	 "  spillway explain\n"
+	 "  spillway explain qwen              one pool\n"
+	 "\n"
+	 "A threshold is BUSY or free; `inert` when the engine does not tell what it needs, so that\n"
+	 "it cannot fire; `stale` when the value is too old to count.\n",
+	 cli_explain},
+	{"force", "saturated|open|auto", "set a pool's state by hand, for a time", "jpf",
+	 "  spillway force saturated --pool qwen --for 30s\n"
+	 "  spillway force open                all pools admit everything for 10 minutes\n"
+	 "  spillway force auto                back to what is measured\n",
+	 cli_force},
+	{"drain", "on|off", "answer 503 to new requests, let those under way end", "jp",
+	 "  spillway drain on --pool qwen\n"
+	 "  spillway drain off --pool qwen\n",
+	 cli_drain},
+	{"check", "[--interface IF] [--json]", "what this kernel and interface can do (no daemon)",
+	 "ji",
+	 "  spillway check\n"
+	 "  spillway check --interface eth0    driver, MTU, native XDP, others' programs\n",
+	 cli_check},
+	{"reasons", "[--json]", "the names that counters go by (no daemon)", "j",
+	 "  spillway reasons\n", cli_reasons},
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct option options[] = {
+	{"control", required_argument, NULL, 'c'},
+	{"interface", required_argument, NULL, 'i'},
+	{"pool", required_argument, NULL, 'p'},
+	{"for", required_argument, NULL, 'f'},
+	{"json", no_argument, NULL, 'j'},
+	{"watch", no_argument, NULL, 'w'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{0},
+};
+
+static const struct {
+	char letter;
+	const char *usage, *text;
+} option_help[] = {
+	{'p', "-p, --pool POOL", "only this pool (default: all)"},
+	{'f', "-f, --for DURATION", "500ms, 30s, 5m, 1h (default 10m, at most 7 days)"},
+	{'i', "-i, --interface IF", "look at this interface too"},
+	{'j', "-j, --json", "print JSON"},
+	{'w', "-w, --watch", "print again every second"},
+	{'c', "-c, --control SOCKET", "the daemon's socket (default " SW_DEFAULT_CONTROL ")"},
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; name && i < N_COMMANDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+static bool takes(const struct command *c, char letter)
+{
+	return letter == 'c' || strchr(c->takes, letter);
+}
+
+static void print_help(const struct command *c)
+{
+	if (c) {
+		printf("usage: spillway %s %s\n\n%s\n\n", c->name, c->arguments, c->summary);
+		for (size_t i = 0; i < sizeof(option_help) / sizeof(option_help[0]); i++)
+			if (takes(c, option_help[i].letter))
+				printf(WIDTH, option_help[i].usage, option_help[i].text);
+		printf("\nexamples:\n%s", c->examples);
+		return;
+	}
+	printf("usage: spillway COMMAND [ARGUMENTS]\n\n"
+	       "Looks at and steers a running spillwayd.\n\n");
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		char usage[64];
+
+		snprintf(usage, sizeof(usage), "%s %s", commands[i].name, commands[i].arguments);
+		printf(WIDTH, usage, commands[i].summary);
+	}
+	printf("\n" WIDTH, "-c, --control SOCKET",
+	       "the daemon's socket (default " SW_DEFAULT_CONTROL ")");
+	printf(WIDTH WIDTH, "-h, --help", "this text, or a command's with examples",
+	       "-V, --version", "the version");
+	printf("\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 the daemon is not reachable\n\n"
+	       "examples:\n"
+	       "  spillway status\n"
+	       "  spillway explain qwen\n"
+	       "  spillway force saturated --pool qwen --for 30s\n"
+	       "  spillway check --interface eth0\n");
+}
+
+/* Which options were used, by letter. */
+static uint32_t bit(int letter)
+{
+	return letter >= 'a' ? 1U << (letter - 'a') : 0;
+}
+
+static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *seen)
+{
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "c:i:p:f:jwhV", options, NULL)) != -1) {
+		*seen |= bit(letter);
+		switch (letter) {
+		case 'c': o->control = optarg; break;
+		case 'i': o->interface = optarg; break;
+		case 'p': o->pool = optarg; break;
+		case 'j': o->json = true; break;
+		case 'w': o->watch = true; break;
+		case 'h': break;
+		case 'V': printf("spillway %s\n", SW_VERSION); exit(CLI_OK);
+		case 'f':
+			if (!cli_parse_duration(optarg, &o->for_ms))
+				break;
+			return cli_fail(CLI_USAGE,
+					"--for %s: not a duration; write 500ms, 30s, 5m or 1h",
+					optarg);
+		default: return cli_fail(CLI_USAGE, "see 'spillway --help'");
+		}
+	}
+	return CLI_OK;
+}
+
+static int check_options(const struct command *c, uint32_t seen)
+{
+	for (size_t i = 0; i < sizeof(option_help) / sizeof(option_help[0]); i++) {
+		char letter = option_help[i].letter;
+
+		if ((seen & bit(letter)) && !takes(c, letter))
+			return cli_fail(CLI_USAGE, "%s does not take %s; see 'spillway %s --help'",
+					c->name, option_help[i].usage, c->name);
+	}
+	return CLI_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli_options o = {.control = SW_DEFAULT_CONTROL};
+	const struct command *c;
+	uint32_t seen = 0;
+	int code = read_options(argc, argv, &o, &seen);
+
+	if (code)
+		return code;
+	argc -= optind;
+	argv += optind;
+	if (argc > 0 && !strcmp(argv[0], "help")) {
+		seen |= bit('h');
+		argc--;
+		argv++;
+	}
+	c = find_command(argv[0]);
+	if (argc > 0 && !c)
+		return cli_fail(CLI_USAGE, "no command is named '%s'; see 'spillway --help'",
+				argv[0]);
+	if (seen & bit('h')) {
+		print_help(c);
+		return CLI_OK;
+	}
+	if (!c)
+		return cli_fail(CLI_USAGE, "a command is needed; see 'spillway --help'");
+	code = check_options(c, seen);
+	if (code)
+		return code;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	code = c->run(&o, argc - 1, argv + 1);
+	curl_global_cleanup();
+	return code;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `spillway status`: where the daemon is attached, what each pool and listener is at. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static void print_plane(const json_t *plane)
+{
+	const char *netns = cli_text(plane, "netns");
+	size_t i;
+	json_t *at;
+
+	printf("%s%s: ", netns[0] ? "namespace " : "host", netns);
+	if (!cli_true(plane, "guarded")) {
+		printf("NOT GUARDED: %s\n", cli_text(plane, "error"));
+		return;
+	}
+	json_array_foreach (cli_list(plane, "interfaces"), i, at)
+		printf("%s%s (xdp %s, %s)", i ? ", " : "", cli_text(at, "name"),
+		       cli_text(at, "xdp"), cli_text(at, "tc"));
+	printf("; hand-over %s\n",
+	       cli_true(plane, "hand_over") ? "yes" : cli_text(plane, "hand_over_why"));
+	json_array_foreach (cli_list(plane, "interfaces"), i, at)
+		if (cli_text(at, "note")[0])
+			printf("  %s: %s\n", cli_text(at, "name"), cli_text(at, "note"));
+}
+
+static void count_workers(const json_t *pool, char out[64])
+{
+	const json_t *workers = cli_list(pool, "workers");
+	size_t i, busy = 0, stale = 0;
+	json_t *w;
+
+	json_array_foreach (workers, i, w) {
+		busy += cli_true(w, "busy");
+		stale += cli_true(w, "stale");
+	}
+	snprintf(out, 64, "%zu of %zu busy%s", busy, json_array_size(workers),
+		 stale ? ", some stale" : "");
+}
+
+static void print_pools(const json_t *status)
+{
+	struct cli_table t = {0};
+	size_t i;
+	json_t *p;
+
+	CLI_ROW(&t, "POOL", "STATE", "SINCE", "KERNEL", "WORKERS", "BY HAND");
+	json_array_foreach (cli_list(status, "pools"), i, p) {
+		char since[32], left[32], workers[64], hand[128] = "";
+
+		count_workers(p, workers);
+		if (cli_true(p, "drain"))
+			snprintf(hand, sizeof(hand), "drain");
+		else if (cli_text(p, "forced")[0])
+			snprintf(hand, sizeof(hand), "forced %s, %s left", cli_text(p, "forced"),
+				 cli_time(json_object_get(p, "forced_left_ms"), left));
+		CLI_ROW(&t, cli_text(p, "name"), cli_text(p, "state"),
+			cli_time(json_object_get(p, "state_ms"), since),
+			cli_true(p, "observe") ? "observe" : cli_text(p, "mode"), workers, hand);
+	}
+	cli_table_print(&t);
+}
+
+/* What a counter gained since `before`, a former status, as a rate. */
+static const char *rate(const json_t *l, const json_t *before, size_t i, const char *key,
+			double seconds, char out[64])
+{
+	const json_t *old = json_array_get(cli_list(before, "listeners"), i);
+	json_int_t now = cli_int(l, key);
+
+	if (old && seconds > 0 && now >= cli_int(old, key))
+		snprintf(out, 64, "%" JSON_INTEGER_FORMAT " (%.0f/s)", now,
+			 (double)(now - cli_int(old, key)) / seconds);
+	else
+		snprintf(out, 64, "%" JSON_INTEGER_FORMAT, now);
+	return out;
+}
+
+static void print_listeners(const json_t *status, const json_t *before, double seconds)
+{
+	struct cli_table t = {0};
+	size_t i;
+	json_t *l;
+
+	CLI_ROW(&t, "LISTENER", "NAMESPACE", "POOL", "SHED", "WOULD SHED", "HANDED OVER", "NOTE");
+	json_array_foreach (cli_list(status, "listeners"), i, l) {
+		char shed[64], would[64], over[64];
+
+		CLI_ROW(&t, cli_text(l, "address"), cli_text(l, "netns"), cli_text(l, "pool"),
+			rate(l, before, i, "shed", seconds, shed),
+			rate(l, before, i, "would_shed", seconds, would),
+			rate(l, before, i, "handed_over", seconds, over),
+			!cli_true(l, "intercept") ? "never closed: no hand-over"
+			: !cli_true(l, "served")  ? "no server listens"
+						  : "");
+	}
+	cli_table_print(&t);
+}
+
+static void print_workers(const json_t *status)
+{
+	size_t i, j;
+	json_t *p, *w;
+
+	json_array_foreach (cli_list(status, "pools"), i, p)
+		json_array_foreach (cli_list(p, "workers"), j, w)
+			if (cli_text(w, "error")[0])
+				printf("\nworker %s of pool %s gives no load: %s\n",
+				       cli_text(w, "name"), cli_text(p, "name"),
+				       cli_text(w, "error"));
+}
+
+static void print_status(const json_t *status, const json_t *before, double seconds)
+{
+	char up[32];
+	size_t i;
+	json_t *plane;
+
+	printf("spillwayd %s, up %s\n", cli_text(status, "version"),
+	       cli_time(json_object_get(status, "uptime_ms"), up));
+	json_array_foreach (cli_list(status, "planes"), i, plane)
+		print_plane(plane);
+	printf("\n");
+	print_pools(status);
+	printf("\n");
+	print_listeners(status, before, seconds);
+	print_workers(status);
+	fflush(stdout);
+}
+
+static int watch(const struct cli_options *o)
+{
+	json_t *before = NULL;
+	bool terminal = isatty(STDOUT_FILENO);
+
+	for (;;) {
+		json_t *status = NULL;
+		int code = cli_ask(o, "/v1/status", NULL, &status);
+
+		if (code) {
+			json_decref(before);
+			return code;
+		}
+		if (terminal)
+			printf("\033[H\033[2J");
+		print_status(status, before,
+			     (double)(cli_int(status, "uptime_ms") - cli_int(before, "uptime_ms")) /
+				     1e3);
+		if (!terminal)
+			printf("\n");
+		json_decref(before);
+		before = status;
+		sleep(1);
+	}
+}
+
+int cli_status(const struct cli_options *o, int argc, char **argv)
+{
+	json_t *status = NULL;
+	int code;
+
+	(void)argv;
+	if (argc > 0)
+		return cli_fail(CLI_USAGE, "status takes no argument");
+	if (o->watch && o->json)
+		return cli_fail(CLI_USAGE, "--watch and --json exclude each other");
+	if (o->watch)
+		return watch(o);
+	code = cli_ask(o, "/v1/status", NULL, &status);
+	if (code)
+		return code;
+	if (o->json)
+		cli_print_json(status);
+	else
+		print_status(status, NULL, 0);
+	json_decref(status);
+	return CLI_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts of spillwayd and what they owe each other. All run on one event loop; struct sw_live
+ * (control/live.h) is what they share. main.c owns the loop.
+ */
+#ifndef SPILLWAY_DAEMON_H
+#define SPILLWAY_DAEMON_H
+
+#include "control/live.h"
+
+/* ---- pools.c: workers' load in, states of pools out --------------------------------------- */
+
+/* The scraper's callback; `arg` is the struct sw_live_worker. */
+void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
+		       const struct sw_error *err);
+/* Decides anew over one pool and, when that changed something, tells the kernel. */
+void sw_pool_update(struct sw_live_pool *pool);
+/* Once a second: ageing, expiry of forces, all decisions. */
+void sw_pools_tick(struct sw_live *live);
+
+/* ---- roster.c: which pools and workers there are ------------------------------------------ */
+
+/* Makes the pools of `conf` and starts to read their workers. Workers that live->pools reads
+ * already from the same source are taken as they are, with what is known of them. Nothing of the
+ * running pools changes before sw_pools_replace(). */
+int sw_pools_build(struct sw_live *live, const struct sw_config *conf, struct sw_live_pool **out,
+		   struct sw_error *err);
+/* Puts pools that were built in the place of the running ones, and lets go what they do not
+ * need. State, force and drain of pools of the same name are kept. */
+void sw_pools_replace(struct sw_live *live, struct sw_live_pool *pools, size_t n);
+/* Lets go pools that were built and are not wanted after all. */
+void sw_pools_discard(struct sw_live *live, struct sw_live_pool *pools, size_t n);
+
+/* ---- gates.c: states of pools to modes in the kernel -------------------------------------- */
+
+/* Gates for the plane's pools under `conf`; those of pools known in `live` go on where they were.
+ * NULL: no memory. */
+struct sw_live_gate *sw_gates_make(const struct sw_live *live, const struct sw_live_plane *plane,
+				   const struct sw_config *conf);
+/* Asks the plane what may be closed, and says so when something may not. */
+void sw_gates_permit(struct sw_live *live, struct sw_live_plane *plane);
+/* Writes all gates of a plane. */
+void sw_gates_write(struct sw_live *live, struct sw_live_plane *plane);
+/* Moves one pool's gates in all planes and writes those that changed. */
+void sw_gates_apply(struct sw_live_pool *pool);
+/* Nothing new is shed in a plane until its gates are written again; conversations go on. */
+void sw_gates_pause(struct sw_live *live, struct sw_live_plane *plane);
+/* The heartbeat: moves all gates and writes all of them with a new deadline. */
+void sw_gates_beat(struct sw_live *live);
+
+/* ---- planes.c: one data plane for each network namespace ---------------------------------- */
+
+/* Opens the planes of the running configuration. A namespace that does not exist is waited for;
+ * anything else that fails undoes all. */
+int sw_planes_open(struct sw_live *live, struct sw_error *err);
+/* Asks all planes what may be closed and writes all gates. */
+void sw_planes_settle(struct sw_live *live);
+/* Once a second: opens again what changed or was missing. */
+void sw_planes_tick(struct sw_live *live);
+/* Says which listeners have no server behind them, when that changed. */
+void sw_planes_look_for_servers(struct sw_live *live);
+void sw_planes_rotate_keys(struct sw_live *live);
+/* Stops shedding, gives conversations `linger_ms` to end, detaches. */
+void sw_planes_close(struct sw_live *live, unsigned linger_ms);
+
+/* The planes that `c` asks for, none opened, or NULL. */
+struct sw_live_plane *sw_planes_list(const struct sw_config *c, size_t *n);
+/* How the plane of a namespace is to be opened. */
+struct sw_plane_conf sw_planes_conf(const struct sw_config *c, const char *netns);
+/* Opens one and gives it its tables. */
+int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c,
+		       struct sw_error *err);
+/* The same, but a namespace that does not exist is no failure: it is waited for. */
+int sw_planes_try(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err);
+/* "this host" or "network namespace X". */
+const char *sw_plane_label(const char *netns, char *out, size_t size);
+
+/* ---- switch.c: from one configuration to another ------------------------------------------ */
+
+/* Applies `next`, which the daemon then owns. On failure all is as it was, and `next` is the
+ * caller's. */
+int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err);
+
+/* ---- say.c: one line for each change, with the measured value and the limit --------------- */
+
+void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64_t for_ms,
+		 uint64_t now_ms);
+void sw_say_worker_busy(const struct sw_live_worker *w, uint64_t now_ms);
+void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms);
+void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool inert);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* spillwayd: reads the load of inference engines, decides which pools are saturated and has the
+ * kernel answer for them. This file owns the event loop: timers, signals, start and stop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "control/control.h"
+#include "daemon/daemon.h"
+#include "daemon/notify.h"
+
+#define KEY_LIFE_S     3600 /* seconds between new cookie keys */
+#define SERVER_CHECK_S 10   /* seconds between looks for servers behind listeners */
+#define LINGER_MS      1000 /* what conversations under way get on a clean stop */
+#define EXIT_USAGE     2
+#define MAX_EVENTS     8
+
+struct daemon {
+	struct sw_live live;
+	struct event_base *base;
+	struct sw_control *control;
+	struct event *beat; /* also among `events`; its period may change on a reload */
+	struct event *events[MAX_EVENTS];
+	size_t n_events;
+	int lock; /* on the pin root: one daemon at a time */
+	unsigned seconds;
+	int argc;
+	char **argv;
+};
+
+static struct timeval period(unsigned ms)
+{
+	return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+}
+
+static void on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)fd;
+	(void)what;
+	sw_gates_beat(&d->live);
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)fd;
+	(void)what;
+	d->seconds++;
+	sw_planes_tick(&d->live);
+	sw_pools_tick(&d->live);
+	if (d->seconds % SERVER_CHECK_S == 0)
+		sw_planes_look_for_servers(&d->live);
+	if (d->seconds % KEY_LIFE_S == 0)
+		sw_planes_rotate_keys(&d->live);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	sw_notify("WATCHDOG=1");
+}
+
+static void on_stop(evutil_socket_t signal, short what, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)what;
+	sw_log(SW_INFO, "stopping on %s", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+	event_base_loopbreak(d->base);
+}
+
+/* ---- reload ------------------------------------------------------------------------------ */
+
+/* What the daemon holds on to from its start on. */
+static int check_fixed(const struct sw_config *now, const struct sw_config *next,
+		       struct sw_error *err)
+{
+	const char *what = strcmp(now->control, next->control)	   ? "control"
+			   : strcmp(now->pin_root, next->pin_root) ? "pin_root"
+								   : NULL;
+
+	return what ? sw_fail(err, -EINVAL, "%s cannot change while the daemon runs; restart it",
+			      what)
+		    : 0;
+}
+
+static int reload(struct daemon *d, struct sw_error *err)
+{
+	struct sw_config *next = NULL;
+	struct timeval tv;
+	int e = 0;
+
+	if (!d->live.conf->file)
+		return sw_fail(err, -EINVAL, "there is no --config file to read again");
+	optind = 0; /* getopt starts over */
+	if (sw_config_from_args(d->argc, d->argv, &next, err) != SW_ARGS_RUN)
+		return -EINVAL;
+	e = check_fixed(d->live.conf, next, err);
+	if (!e)
+		e = sw_switch(&d->live, next, err);
+	if (e) {
+		sw_config_free(next);
+		return e;
+	}
+	sw_log_level(d->live.conf->log_level);
+	tv = period(d->live.conf->heartbeat_ms);
+	event_add(d->beat, &tv);
+	sw_planes_look_for_servers(&d->live);
+	return 0;
+}
+
+static void on_reload(evutil_socket_t signal, short what, void *arg)
+{
+	struct daemon *d = arg;
+	struct sw_error err = {0};
+
+	(void)signal;
+	(void)what;
+	sw_notify("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, sw_now_ns() / 1000);
+	if (reload(d, &err)) {
+		d->live.reload_failures++;
+		sw_log(SW_ERROR, "reload: %s; the running configuration stays", err.text);
+	} else {
+		d->live.reloads++;
+		sw_log(SW_INFO, "reload: %s is applied", d->live.conf->file);
+	}
+	sw_notify("READY=1");
+}
+
+/* ---- start and stop ---------------------------------------------------------------------- */
+
+static struct event *add_event(struct daemon *d, int fd, short what, event_callback_fn fn,
+			       unsigned ms)
+{
+	struct event *e = event_new(d->base, fd, what | EV_PERSIST, fn, d);
+	struct timeval tv = period(ms);
+
+	if (!e || event_add(e, ms ? &tv : NULL)) {
+		if (e)
+			event_free(e);
+		return NULL;
+	}
+	d->events[d->n_events++] = e;
+	return e;
+}
+
+static int add_events(struct daemon *d, struct sw_error *err)
+{
+	unsigned watchdog = sw_notify_watchdog_ms();
+
+	d->beat = add_event(d, -1, 0, on_beat, d->live.conf->heartbeat_ms);
+	if (!d->beat || !add_event(d, -1, 0, on_second, 1000) ||
+	    !add_event(d, SIGTERM, EV_SIGNAL, on_stop, 0) ||
+	    !add_event(d, SIGINT, EV_SIGNAL, on_stop, 0) ||
+	    !add_event(d, SIGHUP, EV_SIGNAL, on_reload, 0) ||
+	    (watchdog && !add_event(d, -1, 0, on_watchdog, watchdog)))
+		return sw_fail(err, -ENOMEM, "cannot set up timers and signals");
+	return 0;
+}
+
+/* Two daemons on one set of maps would undo each other's work. The lock ends with the process. A
+ * root that cannot be made or opened is for the plane to explain. */
+static int lock_pins(const char *pin_root, struct sw_error *err)
+{
+	int fd;
+
+	mkdir(pin_root, 0700);
+	fd = open(pin_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
+		return fd < 0 ? 0 : fd;
+	close(fd);
+	return sw_fail(err, -EBUSY,
+		       "another spillwayd uses %s; stop it, or give this one another pin_root and "
+		       "another control socket",
+		       pin_root);
+}
+
+static int start(struct daemon *d, struct sw_error *err)
+{
+	struct sw_live *live = &d->live;
+	int e;
+
+	signal(SIGPIPE, SIG_IGN);
+	live->started_ms = sw_now_ms();
+	live->least_margin_ns = live->conf->deadline_ms * 1000000LL;
+	live->unserved = calloc(live->conf->n_listeners + 1, sizeof(bool));
+	d->base = event_base_new();
+	if (!d->base || !live->unserved)
+		return sw_fail(err, -ENOMEM, "no memory");
+	d->lock = lock_pins(live->conf->pin_root, err);
+	if (d->lock < 0)
+		return d->lock;
+	e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_update, err);
+	if (!e)
+		e = sw_scraper_new(&live->scraper, d->base, err);
+	if (!e)
+		e = sw_pools_build(live, live->conf, &live->pools, err);
+	if (e)
+		return e;
+	live->n_pools = live->conf->n_pools;
+	e = add_events(d, err); /* first, so that a signal cannot end the process half attached */
+	return e ? e : sw_planes_open(live, err);
+}
+
+static void stop(struct daemon *d)
+{
+	struct sw_live *live = &d->live;
+
+	sw_planes_close(live, LINGER_MS);
+	sw_control_close(d->control);
+	if (live->pools)
+		sw_pools_replace(live, NULL, 0);
+	if (live->scraper)
+		sw_scraper_free(live->scraper);
+	for (size_t i = 0; i < d->n_events; i++)
+		event_free(d->events[i]);
+	if (d->base)
+		event_base_free(d->base);
+	if (d->lock > 0)
+		close(d->lock);
+	free(live->unserved);
+	sw_config_free(live->conf);
+}
+
+static int run(struct daemon *d)
+{
+	struct sw_error err = {0};
+	int e = start(d, &err);
+
+	if (!e) {
+		sw_log(SW_INFO, "spillwayd %s: %zu listeners, %zu pools, control on %s", SW_VERSION,
+		       d->live.conf->n_listeners, d->live.conf->n_pools, d->live.conf->control);
+		sw_pools_tick(&d->live);
+		sw_planes_settle(&d->live);
+		sw_planes_look_for_servers(&d->live);
+		sw_notify("READY=1");
+		e = event_base_dispatch(d->base);
+		sw_notify("STOPPING=1");
+		if (e < 0)
+			sw_fail(&err, -EIO, "the event loop failed");
+	}
+	if (e < 0)
+		sw_log(SW_ERROR, "%s", err.text);
+	stop(d);
+	return e < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon d = {.argc = argc, .argv = argv};
+	struct sw_error err = {0};
+
+	switch (sw_config_from_args(argc, argv, &d.live.conf, &err)) {
+	case SW_ARGS_EXIT: return EXIT_SUCCESS;
+	case SW_ARGS_ERROR: fprintf(stderr, "spillwayd: %s\n", err.text); return EXIT_USAGE;
+	case SW_ARGS_RUN: break;
+	}
+	sw_log_level(d.live.conf->log_level);
+	return run(&d);
+}

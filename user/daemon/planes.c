@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* One data plane for each network namespace that has a listener: opened, watched once a second,
+ * opened again when a container or an interface came back. What is written into them is gates.c's
+ * matter, taking them to another configuration switch.c's. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "daemon/daemon.h"
+#include "kernel/netns.h"
+
+const char *sw_plane_label(const char *netns, char *out, size_t size)
+{
+	if (netns)
+		snprintf(out, size, "network namespace %s", netns);
+	else
+		snprintf(out, size, "this host");
+	return out;
+}
+
+struct sw_plane_conf sw_planes_conf(const struct sw_config *c, const char *netns)
+{
+	struct sw_plane_conf out = {
+		.netns = netns,
+		.pin_root = c->pin_root,
+		.interfaces = c->interfaces,
+		.n_interfaces = c->n_interfaces,
+		.attach = c->attach,
+	};
+
+	/* Interfaces are the host's as soon as it has a listener; namespaces then guard all theirs
+	 */
+	for (size_t i = 0; netns && i < c->n_listeners; i++)
+		if (!c->listeners[i].netns)
+			out.n_interfaces = 0;
+	return out;
+}
+
+struct sw_live_plane *sw_planes_list(const struct sw_config *c, size_t *n)
+{
+	struct sw_live_plane *planes = calloc(c->n_listeners + 1, sizeof(*planes));
+
+	*n = 0;
+	for (size_t i = 0; planes && i < c->n_listeners; i++) {
+		size_t j = 0;
+
+		while (j < *n && !sw_same_text(planes[j].netns, c->listeners[i].netns))
+			j++;
+		if (j == *n)
+			planes[(*n)++].netns = c->listeners[i].netns;
+	}
+	return planes;
+}
+
+static void say_attached(const struct sw_live_plane *plane)
+{
+	const struct sw_attachment *at;
+	size_t n = sw_plane_attachments(plane->plane, &at);
+	char label[128];
+
+	sw_plane_label(plane->netns, label, sizeof(label));
+	for (size_t i = 0; i < n; i++)
+		sw_log(SW_INFO, "guarding %s in %s: %s, %s%s%s", at[i].interface, label,
+		       !at[i].xdp			      ? "no xdp"
+		       : at[i].xdp_hook == SW_HOOK_XDP_NATIVE ? "xdp native"
+							      : "xdp generic",
+		       at[i].tc_hook == SW_HOOK_TCX ? "tcx" : "clsact", at[i].note[0] ? "; " : "",
+		       at[i].note);
+}
+
+int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err)
+{
+	struct sw_plane_conf conf = sw_planes_conf(c, plane->netns);
+	int e = sw_plane_open(&plane->plane, &conf, err);
+
+	if (e < 0) {
+		plane->plane = NULL;
+		return e;
+	}
+	e = sw_plane_configure(plane->plane, c, err);
+	if (e < 0) {
+		sw_plane_close(plane->plane, 0);
+		plane->plane = NULL;
+		return e;
+	}
+	say_attached(plane);
+	return 0;
+}
+
+/* Is the namespace just not there (yet, or any more)? Then waiting for it helps. */
+static bool is_missing(const char *netns)
+{
+	int former, e = netns ? sw_netns_enter(netns, &former, NULL) : 0;
+
+	if (netns && !e)
+		sw_netns_leave(former);
+	return e == -ENOENT || e == -ESRCH || e == -EINVAL;
+}
+
+/* One line when the reason is a new one. */
+static void wait_for(struct sw_live_plane *plane, const struct sw_error *why)
+{
+	if (strcmp(plane->error.text, why->text))
+		sw_log(SW_WARN, "%s; listeners there are not guarded, trying again every second",
+		       why->text);
+	plane->error = *why;
+}
+
+int sw_planes_try(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err)
+{
+	int e = sw_planes_open_one(plane, c, err);
+
+	if (e < 0 && is_missing(plane->netns)) {
+		wait_for(plane, err);
+		return 0;
+	}
+	return e;
+}
+
+int sw_planes_open(struct sw_live *live, struct sw_error *err)
+{
+	int e = 0;
+
+	live->planes = sw_planes_list(live->conf, &live->n_planes);
+	if (!live->planes)
+		return sw_fail(err, -ENOMEM, "no memory");
+	for (size_t i = 0; e >= 0 && i < live->n_planes; i++) {
+		struct sw_live_plane *plane = &live->planes[i];
+
+		plane->gates = sw_gates_make(live, plane, live->conf);
+		e = plane->gates ? sw_planes_try(plane, live->conf, err)
+				 : sw_fail(err, -ENOMEM, "no memory");
+	}
+	if (e < 0)
+		sw_planes_close(live, 0);
+	return e;
+}
+
+void sw_planes_settle(struct sw_live *live)
+{
+	for (size_t i = 0; i < live->n_planes; i++) {
+		if (!live->planes[i].plane)
+			continue;
+		sw_gates_permit(live, &live->planes[i]);
+		sw_gates_write(live, &live->planes[i]);
+	}
+}
+
+/* Opens a plane that is not, or not any more, what it should be. */
+static void open_again(struct sw_live *live, struct sw_live_plane *plane)
+{
+	struct sw_error err = {0};
+
+	if (sw_planes_open_one(plane, live->conf, &err) < 0) {
+		wait_for(plane, &err);
+		return;
+	}
+	plane->error.text[0] = '\0';
+	sw_gates_permit(live, plane);
+	sw_gates_write(live, plane);
+}
+
+static void watch(struct sw_live *live, struct sw_live_plane *plane)
+{
+	char label[128];
+	int changed;
+
+	if (!plane->plane) {
+		open_again(live, plane);
+		return;
+	}
+	changed = sw_plane_changed(plane->plane);
+	if (changed == 0) {
+		sw_gates_permit(live, plane); /* net.ipv4.tcp_syncookies may have been changed */
+		return;
+	}
+	sw_log(SW_INFO, "%s %s: attaching again",
+	       sw_plane_label(plane->netns, label, sizeof(label)),
+	       changed > 0 ? "changed" : "went away");
+	sw_plane_close(plane->plane, 0);
+	plane->plane = NULL;
+	open_again(live, plane);
+}
+
+/* One line when a guarded port has no server, and one when it has again. */
+static void look_for_server(struct sw_live *live, size_t index)
+{
+	const struct sw_listener_conf *l = &live->conf->listeners[index];
+	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
+	char address[64], label[128];
+	bool unserved;
+
+	if (!plane || !plane->plane)
+		return;
+	unserved = !sw_plane_has_server(plane->plane, l);
+	if (unserved == live->unserved[index])
+		return;
+	live->unserved[index] = unserved;
+	sw_format_listener(l, address, sizeof(address));
+	sw_plane_label(l->netns, label, sizeof(label));
+	if (unserved)
+		sw_log(SW_WARN,
+		       "listener %s: no server listens on this port in %s, so there is nothing to "
+		       "guard; start it, or mend the listener's address",
+		       address, label);
+	else
+		sw_log(SW_INFO, "listener %s: a server listens in %s now", address, label);
+}
+
+void sw_planes_tick(struct sw_live *live)
+{
+	for (size_t i = 0; i < live->n_planes; i++)
+		watch(live, &live->planes[i]);
+}
+
+void sw_planes_look_for_servers(struct sw_live *live)
+{
+	for (size_t i = 0; i < live->conf->n_listeners; i++)
+		look_for_server(live, i);
+}
+
+void sw_planes_rotate_keys(struct sw_live *live)
+{
+	char label[128];
+
+	for (size_t i = 0; i < live->n_planes; i++) {
+		struct sw_live_plane *plane = &live->planes[i];
+		int e = plane->plane ? sw_plane_rotate_key(plane->plane) : 0;
+
+		if (e < 0)
+			sw_log(SW_ERROR, "%s: cannot write a new cookie key: %s; the old one stays",
+			       sw_plane_label(plane->netns, label, sizeof(label)), strerror(-e));
+	}
+}
+
+void sw_planes_close(struct sw_live *live, unsigned linger_ms)
+{
+	/* All stop shedding first, so that the time that the first one waits counts for all */
+	for (size_t i = 0; linger_ms && i < live->n_planes; i++)
+		sw_gates_pause(live, &live->planes[i]);
+	for (size_t i = 0; i < live->n_planes; i++) {
+		if (live->planes[i].plane) {
+			sw_plane_close(live->planes[i].plane, linger_ms);
+			linger_ms = 0;
+		}
+		free(live->planes[i].gates);
+	}
+	free(live->planes);
+	live->planes = NULL;
+	live->n_planes = 0;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Pools and their workers while they run: reports come in from the scraper, are judged by policy/,
+ * and what changed goes to the log and to the gates. Knows nothing of maps. */
+#include "common/clock.h"
+#include "daemon/daemon.h"
+
+/* ---- judging ----------------------------------------------------------------------------- */
+
+static void judge_worker(struct sw_live_worker *w, uint64_t now_ms)
+{
+	const struct sw_pool_conf *pool = w->pool->conf;
+	bool was_busy = w->load.busy, was_stale = w->load.stale;
+
+	sw_worker_eval(&w->load, &pool->limits, &pool->ageing, now_ms);
+	if (w->load.stale != was_stale)
+		sw_say_worker_stale(w, now_ms);
+	if (w->load.busy != was_busy) {
+		if (w->load.busy)
+			w->busy_since_ms = now_ms;
+		sw_say_worker_busy(w, now_ms);
+	}
+}
+
+void sw_pool_update(struct sw_live_pool *pool)
+{
+	uint64_t now_ms = sw_now_ms();
+	struct sw_pool_inputs in = {.workers = pool->n_workers,
+				    .force = pool->force,
+				    .force_until_ms = pool->force_until_ms,
+				    .drain = pool->drain};
+	enum sw_pool_state was = pool->state;
+
+	for (size_t i = 0; i < pool->n_workers; i++)
+		in.busy += pool->workers[i]->load.busy;
+	pool->state = sw_pool_decide(&in, now_ms);
+	if (pool->state == was)
+		return;
+	sw_gates_apply(pool);
+	sw_say_pool(pool, was, now_ms - pool->since_ms, now_ms);
+	pool->since_ms = now_ms;
+}
+
+/* One line for each limit that becomes inert for a worker, or is no more. */
+static void judge_inert(struct sw_live_worker *w, uint64_t now_ms)
+{
+	const struct sw_pool_conf *pool = w->pool->conf;
+	struct sw_check checks[SW_MAX_CHECKS];
+	const struct sw_check *first[SW_LIMITS] = {0};
+	uint32_t inert = 0, changed;
+	size_t n;
+
+	if (!w->load.reported_ms)
+		return;
+	n = sw_worker_explain(&w->load, &pool->limits, &pool->ageing, now_ms, checks,
+			      SW_MAX_CHECKS);
+	for (size_t i = 0; i < n && i < SW_MAX_CHECKS; i++) {
+		enum sw_limit limit = checks[i].limit;
+		bool is = checks[i].state == SW_INERT;
+
+		if (!first[limit] || (is && !(inert & (1U << limit))))
+			first[limit] = &checks[i];
+		inert |= (uint32_t)is << limit;
+	}
+	changed = inert ^ w->inert;
+	w->inert = inert;
+	for (int limit = 0; limit < SW_LIMITS; limit++)
+		if ((changed & (1U << limit)) && first[limit])
+			sw_say_inert(w, first[limit], inert & (1U << limit));
+}
+
+void sw_pools_tick(struct sw_live *live)
+{
+	uint64_t now_ms = sw_now_ms();
+
+	for (size_t i = 0; i < live->n_pools; i++) {
+		struct sw_live_pool *pool = &live->pools[i];
+
+		for (size_t j = 0; j < pool->n_workers; j++) {
+			judge_worker(pool->workers[j], now_ms);
+			judge_inert(pool->workers[j], now_ms);
+		}
+		if (pool->force != SW_FORCE_AUTO && !sw_live_forced(pool, now_ms)) {
+			sw_log(SW_INFO, "pool %s: forced %s no longer, its time is over",
+			       pool->conf->name, sw_force_name(pool->force));
+			pool->force = SW_FORCE_AUTO;
+		}
+		sw_pool_update(pool);
+	}
+}
+
+/* ---- reports ----------------------------------------------------------------------------- */
+
+static void note_failure(struct sw_live_worker *w, int err, const struct sw_error *why)
+{
+	w->failures++;
+	w->error = *why;
+	if (w->failing != err)
+		sw_log(SW_WARN, "pool %s: worker %s: no load: %s", w->pool->conf->name,
+		       w->conf->name, why->text);
+	w->failing = err;
+}
+
+static void note_success(struct sw_live_worker *w)
+{
+	if (w->failing)
+		sw_log(SW_INFO, "pool %s: worker %s: load is read again from %s",
+		       w->pool->conf->name, w->conf->name, w->conf->source.url);
+	w->failing = 0;
+	w->error.text[0] = '\0';
+}
+
+void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
+		       const struct sw_error *err)
+{
+	struct sw_live_worker *w = arg;
+	uint64_t now_ms = sw_now_ms(), dropped = w->load.dropped;
+
+	w->scrapes++;
+	if (n < 0)
+		note_failure(w, n, err);
+	else
+		note_success(w);
+	for (int i = 0; i < n; i++)
+		sw_worker_report(&w->load, &w->pool->conf->limits, &reports[i], now_ms);
+	if (!dropped && w->load.dropped)
+		sw_log(SW_WARN,
+		       "pool %s: worker %s reports a rank outside the declared ones; it is ignored. "
+		       "Check data_parallel_start_rank and data_parallel_size",
+		       w->pool->conf->name, w->conf->name);
+	judge_worker(w, now_ms);
+	sw_pool_update(w->pool);
+}

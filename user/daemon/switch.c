@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* From the running configuration to a new one while traffic flows. Each step can be undone until
+ * the last one, so a configuration that cannot be applied leaves everything as it was. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+
+static struct sw_live_plane *find_plane(struct sw_live *live, const char *netns)
+{
+	for (size_t i = 0; i < live->n_planes; i++)
+		if (sw_same_text(live->planes[i].netns, netns))
+			return &live->planes[i];
+	return NULL;
+}
+
+static bool same_attachment(const struct sw_plane_conf *a, const struct sw_plane_conf *b)
+{
+	if (a->attach != b->attach || a->n_interfaces != b->n_interfaces ||
+	    strcmp(a->pin_root, b->pin_root))
+		return false;
+	for (size_t i = 0; i < a->n_interfaces; i++)
+		if (strcmp(a->interfaces[i], b->interfaces[i]))
+			return false;
+	return true;
+}
+
+/* Gives an open plane the new tables, or opens it anew where it is to be attached otherwise. */
+static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new,
+			struct sw_config *next, struct sw_error *err)
+{
+	struct sw_plane_conf was = sw_planes_conf(live->conf, new->netns);
+	struct sw_plane_conf is = sw_planes_conf(next, new->netns);
+	int e;
+
+	if (!old || !old->plane)
+		return sw_planes_try(new, next, err);
+	/* Pools are known to the kernel by index, which may mean another pool in `next` */
+	sw_gates_pause(live, old);
+	if (same_attachment(&was, &is)) {
+		e = sw_plane_configure(old->plane, next, err);
+		new->plane = e < 0 ? NULL : old->plane;
+		return e;
+	}
+	sw_plane_close(old->plane, 0);
+	old->plane = NULL;
+	return sw_planes_try(new, next, err);
+}
+
+/* Back to the running configuration. What cannot be opened again is tried every second. */
+static void switch_back(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new)
+{
+	struct sw_error err = {0};
+
+	if (new->plane && (!old || new->plane != old->plane))
+		sw_plane_close(new->plane, 0);
+	if (!old)
+		return;
+	if (old->plane ? sw_plane_configure(old->plane, live->conf, &err)
+		       : sw_planes_try(old, live->conf, &err))
+		sw_log(SW_ERROR, "%s", err.text);
+	if (old->plane)
+		sw_gates_write(live, old);
+}
+
+static void free_planes(struct sw_live_plane *planes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(planes[i].gates);
+	free(planes);
+}
+
+/* Makes the planes of `next` out of the running ones. */
+static int switch_planes(struct sw_live *live, struct sw_config *next, struct sw_live_plane **out,
+			 size_t *n, struct sw_error *err)
+{
+	struct sw_live_plane *planes = sw_planes_list(next, n);
+	size_t i;
+	int e = 0;
+
+	if (!planes)
+		return sw_fail(err, -ENOMEM, "no memory");
+	for (i = 0; i < *n && e >= 0; i++) {
+		struct sw_live_plane *old = find_plane(live, planes[i].netns);
+
+		planes[i].gates = sw_gates_make(live, old ? old : &planes[i], next);
+		e = planes[i].gates ? switch_plane(live, old, &planes[i], next, err)
+				    : sw_fail(err, -ENOMEM, "no memory");
+	}
+	if (e >= 0) {
+		*out = planes;
+		return 0;
+	}
+	while (i-- > 0)
+		switch_back(live, find_plane(live, planes[i].netns), &planes[i]);
+	free_planes(planes, *n);
+	return e;
+}
+
+/* The last step: nothing fails any more. */
+static void replace_planes(struct sw_live *live, struct sw_live_plane *planes, size_t n)
+{
+	struct sw_live gone = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		struct sw_live_plane *old = find_plane(live, planes[i].netns);
+
+		if (old)
+			old->plane = NULL; /* went into planes[i] */
+	}
+	gone.planes = live->planes;
+	gone.n_planes = live->n_planes;
+	live->planes = planes;
+	live->n_planes = n;
+	sw_planes_close(&gone, 0);
+}
+
+int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err)
+{
+	bool *unserved = calloc(next->n_listeners + 1, sizeof(bool));
+	struct sw_live_plane *planes = NULL;
+	struct sw_live_pool *pools = NULL;
+	size_t n_planes = 0;
+	int e = unserved ? 0 : sw_fail(err, -ENOMEM, "no memory");
+
+	if (!e)
+		e = sw_pools_build(live, next, &pools, err);
+	if (!e) {
+		e = switch_planes(live, next, &planes, &n_planes, err);
+		if (e)
+			sw_pools_discard(live, pools, next->n_pools);
+	}
+	if (e) {
+		free(unserved);
+		return e;
+	}
+	replace_planes(live, planes, n_planes);
+	sw_pools_replace(live, pools, next->n_pools);
+	sw_config_free(live->conf);
+	live->conf = next;
+	free(live->unserved);
+	live->unserved = unserved;
+	sw_pools_tick(live);
+	sw_planes_settle(live);
+	return 0;
+}
