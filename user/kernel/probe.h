@@ -30,7 +30,11 @@ struct sw_probe {
 
 /* Probes everything; `out` has SW_FEATURES places. `bpffs` is the pin root. */
 void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs);
+bool sw_probe_caps(void);
+bool sw_probe_xdp_store(void);
 bool sw_probe_hand_over(void);
+/* False as well when SPILLWAY_NO_TCX is set in the environment, for tests of what takes its place.
+ */
 bool sw_probe_tcx(void);
 
 /* What one interface can do: driver, MTU, native XDP (tried by attaching an empty program and

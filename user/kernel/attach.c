@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Decides what is attached where, and does it; see attach.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/attach.h"
+#include "kernel/link.h"
+#include "kernel/load.h"
+#include "kernel/pins.h"
+#include "kernel/probe.h"
+#include "kernel/tc.h"
+#include "kernel/xdp.h"
+
+/* ---- which interfaces ----------------------------------------------------------------------- */
+
+static const struct sw_iface *find(const struct sw_iface *list, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list[i].name, name))
+			return &list[i];
+	return NULL;
+}
+
+static bool is_wanted(const struct sw_plane *p, const struct sw_iface *iface)
+{
+	if (iface->loopback)
+		return iface->up; /* local clients */
+	if (p->n_interfaces || !p->netns)
+		return false; /* the named ones are looked at on their own */
+	return iface->up && iface->ethernet;
+}
+
+static int check_named(const char *name, const struct sw_iface *iface, const char *netns,
+		       struct sw_error *err)
+{
+	if (!iface)
+		return sw_fail(err, -ENODEV,
+			       "interface %s: there is none of this name%s%s: ip link", name,
+			       netns ? " in " : "", netns ? netns : "");
+	if (!iface->ethernet && !iface->loopback)
+		return sw_fail(err, -EPFNOSUPPORT,
+			       "interface %s: only Ethernet and loopback can be guarded; name the "
+			       "Ethernet interface under it",
+			       name);
+	return 0;
+}
+
+int sw_attach_list(const struct sw_plane *p, struct sw_iface **out, struct sw_error *err)
+{
+	struct sw_iface *all, *chosen;
+	int n = sw_iface_list(&all), ret = 0;
+	size_t kept = 0;
+
+	if (n < 0)
+		return sw_fail(err, n, "listing interfaces: %s", strerror(-n));
+	chosen = calloc(p->n_interfaces + n + 1, sizeof(*chosen));
+	if (!chosen)
+		ret = -ENOMEM;
+	for (size_t i = 0; !ret && i < p->n_interfaces; i++) {
+		const struct sw_iface *iface = find(all, n, p->interfaces[i]);
+
+		ret = check_named(p->interfaces[i], iface, p->netns, err);
+		if (!ret && !find(chosen, kept, iface->name))
+			chosen[kept++] = *iface;
+	}
+	for (int i = 0; !ret && i < n; i++)
+		if (is_wanted(p, &all[i]) && !find(chosen, kept, all[i].name))
+			chosen[kept++] = all[i];
+	if (!ret && !kept)
+		ret = sw_fail(err, -ENODEV, "no interface is up%s%s", p->netns ? " in " : "",
+			      p->netns ? p->netns : "");
+	free(all);
+	if (ret)
+		free(chosen);
+	else
+		*out = chosen;
+	return ret ? ret : (int)kept;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+/* XDP is not to be had here: the note says why; whoever asked for it gets an error instead. */
+static int without_xdp(const struct sw_plane *p, struct sw_attachment *at, const char *why,
+		       struct sw_error *err)
+{
+	at->xdp = false;
+	snprintf(at->note, sizeof(at->note), "%s", why);
+	if (p->attach == SW_ATTACH_AUTO)
+		return 0;
+	return sw_fail(err, -EOPNOTSUPP, "interface %s: no XDP: %s; or use mode auto, or tc",
+		       at->interface, why);
+}
+
+static int plan_xdp(const struct sw_plane *p, struct sw_attachment *at, struct sw_error *err)
+{
+	uint32_t present;
+	char why[128], pin[256];
+	bool generic;
+
+	if (!sw_probe_xdp_store())
+		return without_xdp(p, at, "the kernel lacks bpf_xdp_store_bytes (5.18)", err);
+	sw_pins_path(p, "link_xdp", at->interface, pin, sizeof(pin));
+	present = sw_xdp_program(at->ifindex, &generic);
+	if (present && present != sw_link_program(pin)) {
+		snprintf(why, sizeof(why), "another XDP program (id %u) is attached, it stays",
+			 present);
+		return without_xdp(p, at, why, err);
+	}
+	at->xdp = true;
+	at->xdp_hook =
+		p->attach == SW_ATTACH_XDP_GENERIC ? SW_HOOK_XDP_GENERIC : SW_HOOK_XDP_NATIVE;
+	return 0;
+}
+
+int sw_attach_plan(struct sw_plane *p, const struct sw_iface *ifaces, size_t n,
+		   struct sw_error *err)
+{
+	bool tcx = sw_probe_tcx();
+	int ret = 0;
+
+	p->at = calloc(n, sizeof(*p->at));
+	p->hold = calloc(n, sizeof(*p->hold));
+	if (!p->at || !p->hold)
+		return -ENOMEM;
+	p->n = n;
+	for (size_t i = 0; !ret && i < n; i++) {
+		struct sw_attachment *at = &p->at[i];
+
+		memcpy(at->interface, ifaces[i].name, sizeof(at->interface));
+		at->ifindex = ifaces[i].index;
+		at->tc_hook = tcx ? SW_HOOK_TCX : SW_HOOK_CLSACT;
+		p->hold[i].tc_link = p->hold[i].xdp_link = -1;
+		if (!ifaces[i].loopback && p->attach != SW_ATTACH_TC)
+			ret = plan_xdp(p, at, err);
+	}
+	return ret;
+}
+
+/* ---- attaching ------------------------------------------------------------------------------ */
+
+static void drop_xdp(const struct sw_plane *p, size_t i)
+{
+	char pin[256];
+
+	sw_pins_path(p, "link_xdp", p->at[i].interface, pin, sizeof(pin));
+	sw_link_remove(pin, p->hold[i].xdp_link);
+	p->hold[i].xdp_link = -1;
+}
+
+static void drop_tc(const struct sw_plane *p, size_t i)
+{
+	struct sw_hold *hold = &p->hold[i];
+	char pin[256];
+
+	if (hold->filter)
+		sw_tc_remove_filter(p, p->at[i].interface);
+	hold->filter = false;
+	if (hold->tc_link < 0)
+		return;
+	sw_pins_path(p, "link_tc", p->at[i].interface, pin, sizeof(pin));
+	sw_link_remove(pin, hold->tc_link);
+	hold->tc_link = -1;
+}
+
+static const char *silent(const struct sw_iface *iface)
+{
+	if (!iface->up)
+		return "the interface is down, so it cannot be seen whether XDP can transmit";
+	if (!strcmp(iface->driver, "veth"))
+		return "XDP cannot transmit, the veth's peer needs GRO for it: ethtool -K PEER gro on";
+	return "XDP cannot transmit, frames sent on trial did not leave";
+}
+
+static int attach_xdp(struct sw_plane *p, size_t i, const struct sw_iface *iface,
+		      struct sw_error *err)
+{
+	struct sw_attachment *at = &p->at[i];
+	struct sw_hold *hold = &p->hold[i];
+	char why[128] = "";
+
+	hold->xdp_link = sw_xdp_attach(p, iface, at->xdp_hook, &hold->xdp_is_new, why, sizeof(why));
+	if (hold->xdp_link < 0)
+		return without_xdp(p, at, why, err);
+	if (at->xdp_hook == SW_HOOK_XDP_GENERIC || sw_xdp_transmits(iface))
+		return 0;
+	drop_xdp(p, i);
+	return without_xdp(p, at, silent(iface), err);
+}
+
+/* Takes a pin of an earlier daemon off unless it is this one's too. */
+static void sweep(struct sw_plane *p, const char *name)
+{
+	char interface[IF_NAMESIZE], path[512];
+	bool tc = sw_pins_interface(name, "link_tc", interface);
+	bool xdp = !tc && sw_pins_interface(name, "link_xdp", interface);
+	bool filter = !tc && !xdp && sw_pins_interface(name, "clsact", interface);
+	int link;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->at[i].interface, interface) &&
+		    ((tc && p->hold[i].tc_link >= 0) || (xdp && p->hold[i].xdp_link >= 0) ||
+		     (filter && p->hold[i].filter)))
+			return;
+	if (filter)
+		sw_tc_remove_filter(p, interface);
+	if (!tc && !xdp)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	link = bpf_obj_get(path);
+	if (link >= 0)
+		sw_link_remove(path, link);
+}
+
+static void roll_back(struct sw_plane *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->hold[i].xdp_link >= 0 && p->hold[i].xdp_is_new)
+			drop_xdp(p, i);
+		if (p->hold[i].tc_is_new)
+			drop_tc(p, i);
+	}
+}
+
+int sw_attach_all(struct sw_plane *p, const struct sw_iface *ifaces, struct sw_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < p->n; i++) {
+		ret = sw_tc_attach(p, &ifaces[i], p->at[i].tc_hook == SW_HOOK_TCX, &p->hold[i],
+				   err);
+		if (!ret && p->at[i].xdp)
+			ret = attach_xdp(p, i, &ifaces[i], err);
+	}
+	if (ret)
+		roll_back(p);
+	else
+		sw_pins_each(p, sweep);
+	return ret;
+}
+
+int sw_attach_renew(struct sw_plane *p, struct sw_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < p->n; i++) {
+		const struct sw_attachment *at = &p->at[i];
+		struct sw_iface iface = {.index = at->ifindex};
+
+		memcpy(iface.name, at->interface, sizeof(iface.name));
+		if (p->hold[i].filter)
+			ret = sw_tc_attach(p, &iface, false, &p->hold[i], err);
+		else if (bpf_link_update(p->hold[i].tc_link, sw_program(p, at->tc_hook), NULL))
+			ret = -errno;
+		if (!ret && at->xdp &&
+		    bpf_link_update(p->hold[i].xdp_link, sw_program(p, at->xdp_hook), NULL))
+			ret = -errno;
+		if (ret)
+			sw_fail(err, ret, "interface %s: replacing the programs: %s", at->interface,
+				strerror(-ret));
+	}
+	return ret;
+}
+
+void sw_attach_none(struct sw_plane *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->hold[i].xdp_link >= 0)
+			drop_xdp(p, i);
+		drop_tc(p, i);
+	}
+}
+
+/* ---- watching ------------------------------------------------------------------------------- */
+
+static bool one_holds(const struct sw_attachment *at, const struct sw_hold *hold)
+{
+	if (hold->filter ? !sw_tc_filter_present(at->ifindex)
+			 : sw_link_ifindex(hold->tc_link) != at->ifindex)
+		return false;
+	return !at->xdp || sw_link_ifindex(hold->xdp_link) == at->ifindex;
+}
+
+bool sw_attach_holds(const struct sw_plane *p, const struct sw_iface *ifaces, size_t n)
+{
+	if (n != p->n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct sw_iface *iface = find(ifaces, n, p->at[i].interface);
+
+		if (!iface || iface->index != p->at[i].ifindex ||
+		    !one_holds(&p->at[i], &p->hold[i]))
+			return false;
+	}
+	return true;
+}
+
+void sw_attach_free(struct sw_plane *p)
+{
+	free(p->at);
+	free(p->hold);
+	p->at = NULL;
+	p->hold = NULL;
+	p->n = 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Facts about network interfaces, all of the calling thread's network namespace. */
+#ifndef SPILLWAY_IFACE_H
+#define SPILLWAY_IFACE_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <spillway/abi.h>
+
+struct sw_iface {
+	char name[IF_NAMESIZE];
+	int index;
+	bool up, loopback, ethernet;
+	unsigned mtu;
+	uint8_t mac[6];
+	char driver[32]; /* empty: not known */
+};
+
+/* -ENODEV: there is no such interface. */
+int sw_iface_get(const char *name, struct sw_iface *out);
+
+/* All interfaces. *out is to be freed. Returns how many, or a negative errno. */
+int sw_iface_list(struct sw_iface **out);
+
+/* Packets sent so far, those of XDP included, wherever the driver counts them. */
+uint64_t sw_iface_sent(const char *name);
+
+/* The namespace's own addresses, IPv4 mapped, at most `max`; returns how many there are. */
+int sw_iface_addresses(struct sw_local *out, size_t max);
+
+/* What the namespace's sysctls and MTUs allow on a connection that is handed over. */
+void sw_iface_levers(struct sw_levers *out);
+
+/* A number under /proc/sys/net/ipv4, or `otherwise`. */
+long sw_sysctl_ipv4(const char *name, long otherwise);
+
+#endif

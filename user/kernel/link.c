@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Pinned BPF links; see link.h. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "kernel/link.h"
+
+int sw_link_ifindex(int link)
+{
+	struct bpf_link_info info = {0};
+	__u32 size = sizeof(info);
+
+	/* A TCX link has its interface at the same place, in headers newer than Debian 12's. */
+	if (bpf_obj_get_info_by_fd(link, &info, &size))
+		return 0;
+	return (int)info.xdp.ifindex;
+}
+
+int sw_link_take_over(const struct sw_link_at *at, int prog)
+{
+	int link = bpf_obj_get(at->pin);
+
+	if (link < 0)
+		return -ENOENT;
+	if (sw_link_ifindex(link) == at->ifindex && !bpf_link_update(link, prog, NULL))
+		return link;
+	unlink(at->pin);
+	close(link);
+	return -ENOENT;
+}
+
+int sw_link_make(const struct sw_link_at *at, int prog)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = at->flags);
+	int err, link = bpf_link_create(prog, at->ifindex, at->type, &opts);
+
+	if (link < 0)
+		return -errno;
+	if (bpf_obj_pin(link, at->pin)) {
+		err = -errno;
+		close(link);
+		return err;
+	}
+	return link;
+}
+
+void sw_link_remove(const char *pin, int link)
+{
+	unlink(pin);
+	bpf_link_detach(link);
+	close(link);
+}
+
+uint32_t sw_link_program(const char *pin)
+{
+	struct bpf_link_info info = {0};
+	__u32 size = sizeof(info);
+	int link = bpf_obj_get(pin);
+
+	if (link < 0)
+		return 0;
+	if (bpf_obj_get_info_by_fd(link, &info, &size))
+		info.prog_id = 0;
+	close(link);
+	return info.prog_id;
+}

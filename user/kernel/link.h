@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* BPF links with a pin: taken over in place when there is one, made and pinned when there is not.
+ */
+#ifndef SPILLWAY_LINK_H
+#define SPILLWAY_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SW_LINK_XDP BPF_XDP
+#define SW_LINK_TCX 46
+
+struct sw_link_at {
+	const char *pin;
+	int ifindex;
+	int type;	/* SW_LINK_* */
+	uint32_t flags; /* XDP_FLAGS_* */
+};
+
+/* Puts `prog` where the pinned link is. Returns the link's descriptor, or -ENOENT when there is no
+ * pinned link that is still attached to this interface (a dead pin is removed). */
+int sw_link_take_over(const struct sw_link_at *at, int prog);
+/* Attaches and pins. Returns the link's descriptor or a negative errno. */
+int sw_link_make(const struct sw_link_at *at, int prog);
+
+/* Takes the link off at once, and its pin; closes it. */
+void sw_link_remove(const char *pin, int link);
+
+/* The id of the program behind a pin, 0: none. */
+uint32_t sw_link_program(const char *pin);
+
+/* The interface that a link is attached to; 0: detached. */
+int sw_link_ifindex(int link);
+
+#endif

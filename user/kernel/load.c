@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Opens, sizes and loads the skeleton; see load.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include "kernel/bpflog.h"
+#include "kernel/load.h"
+#include "kernel/pins.h"
+#include "kernel/probe.h"
+#include "kernel/rows.h"
+#include "spillway.skel.h"
+
+int sw_program(const struct sw_plane *p, enum sw_hook hook)
+{
+	switch (hook) {
+	case SW_HOOK_XDP_NATIVE: return bpf_program__fd(p->obj->progs.spillway_xdp);
+	case SW_HOOK_XDP_GENERIC: return bpf_program__fd(p->obj->progs.spillway_xdp_generic);
+	default: return bpf_program__fd(p->obj->progs.spillway_tc);
+	}
+}
+
+static int refused(int ret, struct sw_error *err)
+{
+	struct utsname kernel;
+
+	uname(&kernel);
+	if (ret == -EPERM)
+		return sw_fail(err, ret,
+			       "the kernel does not let us load BPF programs: run as root or with "
+			       "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
+	return sw_fail(err, ret, "kernel %s refuses the BPF programs: %s; 6.1 or newer is needed",
+		       kernel.release, *sw_bpflog_reason() ? sw_bpflog_reason() : strerror(-ret));
+}
+
+/* A key that nobody knows, once in the life of a map. */
+static int make_key(int map, struct sw_error *err)
+{
+	static const struct sw_secrets none;
+	struct sw_secrets s;
+	uint32_t zero = 0;
+	int ret = 0;
+
+	if (bpf_map_lookup_elem(map, &zero, &s))
+		return sw_fail(err, -errno, "reading the map secrets: %s", strerror(errno));
+	if (!memcmp(&s, &none, sizeof(s)) &&
+	    (getrandom(s.key[0], sizeof(s.key[0]), 0) != sizeof(s.key[0]) ||
+	     bpf_map_update_elem(map, &zero, &s, BPF_ANY)))
+		ret = sw_fail(err, -errno, "making a cookie key: %s", strerror(errno));
+	explicit_bzero(&s, sizeof(s));
+	return ret;
+}
+
+/* A pinned map of answers that was too small: what it holds goes on being given. */
+static int move_answers(const struct sw_plane *p, const struct sw_maps *new, struct sw_error *err)
+{
+	struct sw_rows old = {0}, none = {0};
+	int ret = sw_rows_read(&old, p->maps.answers);
+
+	if (!ret)
+		ret = sw_rows_put(new->answers, &none, &old);
+	sw_rows_free(&old);
+	return ret ? sw_fail(err, ret, "moving the answers: %s", strerror(-ret)) : 0;
+}
+
+static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted *want,
+		struct sw_error *err)
+{
+	struct sw_maps maps;
+	int ret;
+
+	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
+	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
+	obj->rodata->have_hand_over = sw_probe_hand_over();
+	bpf_map__set_max_entries(obj->maps.answers, want->answer_sets * SW_ANSWERS_PER_SET);
+	ret = sw_pins_reuse_maps(p, obj->obj, err);
+	if (ret)
+		return ret;
+	sw_bpflog_start();
+	ret = spillway__load(obj);
+	if (ret)
+		return refused(ret, err);
+	ret = sw_maps_find(obj->obj, &maps);
+	if (ret)
+		return sw_fail(err, ret, "the BPF object lacks a map");
+	ret = make_key(maps.secrets, err);
+	if (!ret && p->obj)
+		ret = move_answers(p, &maps, err);
+	if (!ret)
+		ret = sw_pins_publish_maps(p, obj->obj, err);
+	if (!ret)
+		p->maps = maps;
+	return ret;
+}
+
+int sw_load(struct sw_plane *p, const struct sw_wanted *want, struct sw_error *err)
+{
+	struct spillway *obj;
+	int ret;
+
+	sw_bpflog_start();
+	obj = spillway__open();
+	if (!obj)
+		return sw_fail(err, -errno, "opening the BPF object: %s", strerror(errno));
+	ret = load(p, obj, want, err);
+	if (ret) {
+		spillway__destroy(obj);
+		return ret;
+	}
+	sw_unload(p);
+	p->obj = obj;
+	return 0;
+}
+
+void sw_unload(struct sw_plane *p)
+{
+	if (p->obj)
+		spillway__destroy(p->obj);
+	p->obj = NULL;
+}

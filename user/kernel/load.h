@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loads the programs that are wanted, over pinned maps where there are any. */
+#ifndef SPILLWAY_LOAD_H
+#define SPILLWAY_LOAD_H
+
+#include "kernel/plane_impl.h"
+
+struct sw_wanted {
+	bool xdp, xdp_generic; /* spillway_tc always is */
+	unsigned answer_sets;
+};
+
+/* Loads into p->obj and p->maps, whose former contents (NULL: none) live on until all of it has
+ * worked. On failure the error names the program and what the kernel lacks. */
+int sw_load(struct sw_plane *p, const struct sw_wanted *want, struct sw_error *err);
+void sw_unload(struct sw_plane *p);
+
+/* The descriptor of a loaded program. */
+int sw_program(const struct sw_plane *p, enum sw_hook hook);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a plane is made of, for the files that implement plane.h. */
+#ifndef SPILLWAY_PLANE_IMPL_H
+#define SPILLWAY_PLANE_IMPL_H
+
+#include "kernel/iface.h"
+#include "kernel/netns.h"
+#include "kernel/plane.h"
+#include "kernel/tables.h"
+
+struct spillway; /* the skeleton */
+
+struct sw_hold {		    /* what holds one attachment, beside its struct sw_attachment */
+	int tc_link, xdp_link;	    /* -1: none */
+	bool filter;		    /* a clsact filter, which holds itself */
+	bool tc_is_new, xdp_is_new; /* made by this plane, not taken over */
+};
+
+struct sw_plane {
+	char *netns; /* NULL: the daemon's own */
+	char **interfaces;
+	size_t n_interfaces;
+	enum sw_attach attach;
+	struct sw_netns_id id;
+	char root[128], dir[192]; /* the pin root, and the scope's own directory under it */
+
+	struct spillway *obj;
+	struct sw_maps maps;
+	struct sw_attachment *at;
+	struct sw_hold *hold; /* one for each `at` */
+	size_t n;
+
+	unsigned pools, listeners; /* 1 + the highest index written */
+	bool kfunc;		   /* the kernel has what a hand-over needs */
+	const char *why_not;	   /* why connections cannot be handed over here, or NULL */
+};
+
+#endif

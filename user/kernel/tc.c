@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Attaching to TC ingress; see tc.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/link.h"
+#include "kernel/load.h"
+#include "kernel/netlink.h"
+#include "kernel/pins.h"
+#include "kernel/tc.h"
+
+/* Ours by these two numbers: before filters whose priority the kernel chose (from 49152 down). */
+#define PRIORITY 529
+#define HANDLE	 529
+#define PROGRAM	 "spillway_tc"
+
+enum owner { NOBODY, WE, ANOTHER };
+
+static struct bpf_tc_hook ingress(int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+
+	return hook;
+}
+
+/* Whose filter has our priority and handle? */
+static enum owner filter_owner(int ifindex)
+{
+	struct bpf_tc_hook hook = ingress(ifindex);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
+	struct bpf_prog_info info = {0};
+	__u32 size = sizeof(info);
+	enum owner owner = ANOTHER;
+	int fd;
+
+	if (bpf_tc_query(&hook, &opts))
+		return NOBODY;
+	fd = bpf_prog_get_fd_by_id(opts.prog_id);
+	if (fd < 0)
+		return ANOTHER;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, PROGRAM))
+		owner = WE;
+	close(fd);
+	return owner;
+}
+
+bool sw_tc_filter_present(int ifindex)
+{
+	return filter_owner(ifindex) == WE;
+}
+
+static int attach_filter(const struct sw_plane *p, const struct sw_iface *iface,
+			 struct sw_hold *hold)
+{
+	struct bpf_tc_hook hook = ingress(iface->index);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY,
+		    .prog_fd = sw_program(p, SW_HOOK_CLSACT), .flags = BPF_TC_F_REPLACE);
+	enum owner owner = filter_owner(iface->index);
+	char mark[256];
+	int err;
+
+	if (owner == ANOTHER)
+		return -EEXIST;
+	sw_pins_path(p, "clsact", iface->name, mark, sizeof(mark));
+	err = bpf_tc_hook_create(&hook);
+	if (err && err != -EEXIST)
+		return err;
+	/* An existing mark tells what it was when we first came. */
+	if (owner == NOBODY) {
+		unlink(mark);
+		if (symlink(err ? "filter" : "qdisc", mark))
+			sw_log(SW_DEBUG, "%s: %s", mark, strerror(errno));
+	}
+	err = bpf_tc_attach(&hook, &opts);
+	hold->filter = !err;
+	hold->tc_is_new = owner == NOBODY;
+	return err;
+}
+
+static int attach_link(const struct sw_plane *p, const struct sw_iface *iface, struct sw_hold *hold)
+{
+	int prog = sw_program(p, SW_HOOK_TCX);
+	char pin[256];
+	struct sw_link_at at = {.pin = pin, .ifindex = iface->index, .type = SW_LINK_TCX};
+
+	sw_pins_path(p, "link_tc", iface->name, pin, sizeof(pin));
+	hold->tc_link = sw_link_take_over(&at, prog);
+	hold->tc_is_new = hold->tc_link < 0;
+	if (hold->tc_is_new)
+		hold->tc_link = sw_link_make(&at, prog);
+	return hold->tc_link < 0 ? hold->tc_link : 0;
+}
+
+int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, bool tcx,
+		 struct sw_hold *hold, struct sw_error *err)
+{
+	int ret = tcx ? attach_link(p, iface, hold) : attach_filter(p, iface, hold);
+
+	if (ret == -EEXIST && !tcx)
+		return sw_fail(err, ret,
+			       "%s: another filter has priority %d and handle %d, which are ours: "
+			       "tc filter show dev %s ingress",
+			       iface->name, PRIORITY, HANDLE, iface->name);
+	if (ret)
+		return sw_fail(err, ret, "attaching to %s: %s%s", iface->name, strerror(-ret),
+			       ret == -EPERM	? " (needs CAP_NET_ADMIN)"
+			       : ret == -ENOENT ? " (is the kernel module sch_ingress there?)"
+						: "");
+	return 0;
+}
+
+/* ---- taking off ----------------------------------------------------------------------------- */
+
+static int count_filter(const struct nlmsghdr *nh, void *count)
+{
+	(void)nh;
+	++*(int *)count;
+	return 0;
+}
+
+/* Filters that others have in either direction. A question that fails counts as one. */
+static int others(int ifindex)
+{
+	struct tcmsg tc = {.tcm_ifindex = ifindex};
+	int count = 0;
+
+	for (int i = 0; i < 2; i++) {
+		tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, i ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS);
+		if (sw_netlink_dump(NETLINK_ROUTE, RTM_GETTFILTER, &tc, sizeof(tc), count_filter,
+				    &count))
+			count++;
+	}
+	return count;
+}
+
+void sw_tc_remove_filter(const struct sw_plane *p, const char *interface)
+{
+	int ifindex = if_nametoindex(interface);
+	struct bpf_tc_hook hook = ingress(ifindex);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
+	char mark[256], made[8] = "";
+
+	sw_pins_path(p, "clsact", interface, mark, sizeof(mark));
+	if (readlink(mark, made, sizeof(made) - 1) < 0)
+		made[0] = 0;
+	unlink(mark);
+	if (!ifindex)
+		return;
+	if (filter_owner(ifindex) == WE)
+		bpf_tc_detach(&hook, &opts);
+	if (!strcmp(made, "qdisc") && !others(ifindex)) {
+		hook.attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS;
+		bpf_tc_hook_destroy(&hook);
+	}
+}
