@@ -52,7 +52,7 @@ bool sw_probe_hand_over(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	int id = btf ? btf__find_by_name_kind(btf, "bpf_sk_assign_tcp_reqsk", BTF_KIND_FUNC) : -1;
-	/* sk = bpf_skc_lookup_tcp(skb, {0}, 12, BPF_F_CURRENT_NETNS, 0);
+	/* sk = bpf_sk_lookup_tcp(skb, {0}, 12, BPF_F_CURRENT_NETNS, 0);
 	 * if (sk) { bpf_sk_assign_tcp_reqsk(skb, sk, {0}, 20); bpf_sk_release(sk); } */
 	const struct bpf_insn code[] = {
 		STORE_ZERO(-8),
@@ -64,7 +64,7 @@ bool sw_probe_hand_over(void)
 		MOV_IMM(BPF_REG_3, 12),
 		MOV_IMM(BPF_REG_4, -1),
 		MOV_IMM(BPF_REG_5, 0),
-		CALL(BPF_FUNC_skc_lookup_tcp),
+		CALL(BPF_FUNC_sk_lookup_tcp),
 		SKIP_IF_ZERO(BPF_REG_0, 9),
 		MOV_REG(BPF_REG_7, BPF_REG_0),
 		MOV_REG(BPF_REG_1, BPF_REG_6),
