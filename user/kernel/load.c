@@ -10,7 +10,6 @@
 #include "kernel/bpflog.h"
 #include "kernel/load.h"
 #include "kernel/pins.h"
-#include "kernel/probe.h"
 #include "kernel/rows.h"
 #include "spillway.skel.h"
 
@@ -74,7 +73,7 @@ static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted
 
 	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
-	obj->rodata->have_hand_over = sw_probe_hand_over();
+	obj->rodata->have_hand_over = p->kfunc;
 	bpf_map__set_max_entries(obj->maps.answers, want->answer_sets * SW_ANSWERS_PER_SET);
 	ret = sw_pins_reuse_maps(p, obj->obj, err);
 	if (ret)

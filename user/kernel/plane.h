@@ -71,6 +71,9 @@ int sw_plane_configure(struct sw_plane *p, const struct sw_config *c, struct sw_
 int sw_plane_set_pool(struct sw_plane *p, unsigned pool, enum sw_mode mode, enum sw_cause cause,
 		      uint64_t deadline_ns);
 
+/* Right after open: did a former daemon leave conversations that are not brought to an end yet? */
+bool sw_plane_in_conversation(const struct sw_plane *p);
+
 /* A new cookie key; the previous one is accepted for one lifetime more. */
 int sw_plane_rotate_key(struct sw_plane *p);
 
