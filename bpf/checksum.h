@@ -4,7 +4,7 @@
 #ifndef SPILLWAY_BPF_CHECKSUM_H
 #define SPILLWAY_BPF_CHECKSUM_H
 
-#include "parse.h"
+#include "window.h"
 
 #define CHECKSUM_LIMIT 16384 /* bytes: more only comes from GRO, which has proven it */
 
@@ -91,24 +91,40 @@ static __always_inline int segment_sum(ctx_t *ctx, const struct packet *p, __u64
 	return 0;
 }
 
+/* The same for a segment that fits the window whole. */
+static __always_inline __u64 window_sum(struct window *w, __u32 size, __u64 sum)
+{
+	__u32 words = (size + 3) & ~3U;
+
+	asm volatile("" : "+r"(words));
+	if (words > WINDOW_MAX)
+		return 0;
+	return (__u32)bpf_csum_diff(NULL, 0, (void *)w->bytes, words, fold(sum));
+}
+
 /* May this segment be believed? A local sender leaves only the pseudo-header's sum in the field
  * (CHECKSUM_PARTIAL): that is not corruption. Generic XDP runs on skbs that are to be completed on
  * transmission, so there such a packet is left to TC, which can tell. */
-__noinline int STAGE(check_segment)(ctx_t *ctx, const struct packet *p, int generic)
+__noinline int STAGE(check_segment)(ctx_t *ctx, const struct packet *p, struct window *w,
+				    int generic)
 {
+	__u32 size;
 	__u64 sum;
 
-	if (!p)
+	if (!p || !w)
 		return SW_R_pass_checksum;
-	sum = pseudo_header(p, p->end - p->l4);
+	size = p->end - p->l4;
+	sum = pseudo_header(p, size);
 
 	if (p->check == fold(sum))
 		return generic ? SW_R_pass_to_tc : GO_ON;
 	if (ctx_checksum_proven(ctx))
 		return GO_ON;
-	if (segment_sum(ctx, p, &sum) || fold(sum) != 0xffff)
+	if (size <= WINDOW_MAX)
+		sum = window_sum(w, size, sum);
+	else if (segment_sum(ctx, p, &sum))
 		return SW_R_pass_checksum;
-	return GO_ON;
+	return fold(sum) == 0xffff ? GO_ON : SW_R_pass_checksum;
 }
 
 #endif

@@ -34,6 +34,7 @@ struct scene { /* what every stage knows */
 	struct reply r;
 	const struct sw_listener *l;
 	const struct sw_pool *pool;
+	struct window *w; /* set by who reads or answers */
 	__u64 now;
 	__u32 cause, family; /* of r.answer */
 	int shedding;	     /* closed, and the daemon lives */
@@ -84,7 +85,10 @@ static __always_inline int on_syn(ctx_t *ctx, struct scene *s)
 	 * sees one tag less than XDP. */
 	if (!(s->l->flags & SW_LF_ALL_PATHS) && s->p.l3 > ETH_HLEN + (CTX_IS_XDP ? 4 : 0))
 		return SW_R_pass_options;
-	STAGE(read_options)(ctx, &s->p, &s->o);
+	s->w = open_window(ctx, &s->p);
+	if (!s->w)
+		return SW_R_pass_malformed;
+	read_options(&s->p, s->w, &s->o);
 	mss = s->o.mss ? s->o.mss : least;
 	if (mss < least)
 		return SW_R_pass_options;
@@ -144,7 +148,7 @@ static __always_inline int on_request(ctx_t *ctx, struct scene *s)
 		return SW_R_close_silent;
 	}
 	s->cause = s->pool->cause < SW_CAUSES ? s->pool->cause : SW_CAUSE_SATURATED;
-	kind = STAGE(read_request)(ctx, &s->p, s->l, &s->family);
+	kind = STAGE(read_request)(&s->p, s->w, s->l, &s->family);
 	if (kind == REQUEST_UNREAD)
 		give = SW_R_handover_unread;
 	else if (kind == REQUEST_PASS)
@@ -175,8 +179,10 @@ static __always_inline int on_rest(struct scene *s)
 /* observe: nothing is touched, requests that would have been shed are counted. */
 static __always_inline int observe(ctx_t *ctx, struct scene *s)
 {
-	if (s->shedding && s->p.payload && !is_exempt(s->l, &s->p) &&
-	    STAGE(read_request)(ctx, &s->p, s->l, &s->family) == REQUEST_SHED)
+	if (!s->shedding || !s->p.payload || is_exempt(s->l, &s->p))
+		return SW_R_pass_observe;
+	s->w = open_window(ctx, &s->p);
+	if (s->w && STAGE(read_request)(&s->p, s->w, s->l, &s->family) == REQUEST_SHED)
 		return SW_R_would_shed;
 	return SW_R_pass_observe;
 }
@@ -203,7 +209,10 @@ static __always_inline int on_segment(ctx_t *ctx, struct scene *s)
 		return SW_R_drop_ack;
 	if (!s->p.payload && !(s->p.flags & TCP_FIN))
 		return s->c.phase == PHASE_START ? SW_R_drop_handshake : SW_R_drop_ack;
-	STAGE(read_options)(ctx, &s->p, &s->o);
+	s->w = open_window(ctx, &s->p);
+	if (!s->w)
+		return SW_R_pass_malformed;
+	read_options(&s->p, s->w, &s->o);
 	return s->c.phase == PHASE_START ? on_request(ctx, s) : on_rest(s);
 }
 
@@ -239,7 +248,7 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 
 	if (!is_reply(reason))
 		return reason;
-	failed = STAGE(check_segment)(ctx, &s->p, s->generic);
+	failed = STAGE(check_segment)(ctx, &s->p, s->w, s->generic);
 	if (failed >= 0)
 		return failed;
 	if (s->r.answer)

@@ -114,6 +114,32 @@ struct {
 	__type(value, struct sw_flood);
 } flood SEC(".maps") __weak;
 
+/* What is being read: the key to look up, its text seen as words too. */
+struct request {
+	union {
+		struct sw_path path;
+		struct {
+			__u32 head; /* set, method, prefix */
+			__u32 text[SW_PATH_MAX / 4];
+		};
+	};
+	__u32 target, end; /* of the path and of the segment, in the window */
+	__u32 family;	   /* of the answer, when it is shed */
+};
+
+/* Scratch of a CPU: the segment at hand, see window.h, and what request.h makes of it. */
+struct window {
+	__u8 bytes[640];
+	struct request request;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct window);
+} window SEC(".maps") __weak;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SW_MAX_LISTENERS);

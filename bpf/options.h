@@ -12,7 +12,7 @@
 #ifndef SPILLWAY_BPF_OPTIONS_H
 #define SPILLWAY_BPF_OPTIONS_H
 
-#include "parse.h"
+#include "window.h"
 
 #define OPT_NOP	      1
 #define OPT_MSS	      2
@@ -39,8 +39,8 @@ static __always_inline __u32 get32(const __u8 *at)
 }
 
 struct walk {
-	__u8 bytes[OPTIONS_MAX + 12]; /* zero past the end: that is "end of options" */
-	__u32 off, size;
+	const struct window *w;
+	__u32 off, end; /* in the window */
 	struct options o;
 };
 
@@ -62,43 +62,63 @@ static __always_inline void take_option(const __u8 *at, __u8 length, struct opti
 /* One step of the walk. 1: it ends. */
 static long next_option(__u32 i, void *arg)
 {
-	struct walk *w = arg;
-	__u32 off = w->off;
-	__u8 length;
+	struct walk *k = arg;
+	__u32 off = k->off;
+	const __u8 *at;
 
 	(void)i;
-	if (off >= w->size || off >= OPTIONS_MAX || !w->bytes[off])
+	if (off >= k->end || off > sizeof(struct tcphdr) + OPTIONS_MAX)
 		return 1;
-	if (w->bytes[off] == OPT_NOP) {
-		w->off = off + 1;
+	at = k->w->bytes + off;
+	if (!at[0])
+		return 1;
+	if (at[0] == OPT_NOP) {
+		k->off = off + 1;
 		return 0;
 	}
-	length = w->bytes[off + 1];
-	if (length < 2 || off + length > w->size)
+	if (at[1] < 2 || off + at[1] > k->end)
 		return 1;
-	take_option(w->bytes + off, length, &w->o);
-	w->off = off + length;
+	take_option(at, at[1], &k->o);
+	k->off = off + at[1];
 	return 0;
+}
+
+#define WORD(w, i) bpf_ntohl(((const __u32 *)((w)->bytes + sizeof(struct tcphdr)))[i])
+#define NOP_NOP_TS (OPT_NOP << 24 | OPT_NOP << 16 | OPT_TIMESTAMP << 8 | 10)
+#define SACK_TS	   (OPT_SACK_OK << 24 | 2 << 16 | OPT_TIMESTAMP << 8 | 10)
+
+/* The two layouts that Linux sends, a word at a time: a SYN's and every later segment's. */
+static __always_inline int usual_options(const struct window *w, __u32 size, struct options *o)
+{
+	if (size == 12 && WORD(w, 0) == NOP_NOP_TS) {
+		o->tsval = WORD(w, 1);
+		o->tsecr = WORD(w, 2);
+	} else if (size == 20 && WORD(w, 0) >> 16 == (OPT_MSS << 8 | 4) && WORD(w, 1) == SACK_TS &&
+		   WORD(w, 4) >> 8 == (OPT_NOP << 16 | OPT_WSCALE << 8 | 3)) {
+		o->mss = WORD(w, 0);
+		o->tsval = WORD(w, 2);
+		o->tsecr = WORD(w, 3);
+		o->wscale = WORD(w, 4) & 0xff;
+		if (o->wscale > 14)
+			o->wscale = 14;
+		o->sack_ok = 1;
+	} else {
+		return 0;
+	}
+	return o->timestamp = 1;
 }
 
 /* Walks the options. An option that ends past the data offset, or one shorter than its own header,
  * ends the walk: what stood before it counts. */
-__noinline int STAGE(read_options)(ctx_t *ctx, const struct packet *p, struct options *o)
+static __always_inline void read_options(const struct packet *p, const struct window *w,
+					 struct options *o)
 {
-	struct walk w = {.o.wscale = NO_WSCALE};
-	__u32 size;
+	struct walk k = {.w = w, .off = sizeof(struct tcphdr), .end = p->data - p->l4};
 
-	if (!p || !o)
-		return 0;
-	size = p->data - p->l4 - sizeof(struct tcphdr);
-	asm volatile("" : "+r"(size)); /* bound the very register that the helper gets */
-	if (size >= 1 && size <= OPTIONS_MAX &&
-	    !ctx_load(ctx, p->l4 + sizeof(struct tcphdr), w.bytes, size)) {
-		w.size = size;
-		bpf_loop(OPTIONS_MAX, next_option, &w, 0);
-	}
-	*o = w.o;
-	return 0;
+	k.o.wscale = NO_WSCALE;
+	if (!usual_options(w, k.end - k.off, &k.o))
+		bpf_loop(OPTIONS_MAX, next_option, &k, 0);
+	*o = k.o;
 }
 
 static __always_inline __u32 clock_value(__u64 now)

@@ -8,7 +8,7 @@
 #ifndef SPILLWAY_BPF_REQUEST_H
 #define SPILLWAY_BPF_REQUEST_H
 
-#include "parse.h"
+#include "window.h"
 
 enum request_kind {
 	REQUEST_UNREAD, /* not HTTP/1, or its path does not end in this segment */
@@ -20,19 +20,6 @@ enum request_kind {
 #define TOPS  0x8080808080808080ULL
 #define WORDS (SW_PATH_MAX / 8)
 
-/* What is being read: the key to look up, its text seen as words too. */
-struct request {
-	union {
-		struct sw_path path;
-		struct {
-			__u32 head; /* set, method, prefix */
-			__u32 text[SW_PATH_MAX / 4];
-		};
-	};
-	__u32 target; /* offset of the path in the packet */
-	__u32 family; /* of the answer, when it is shed */
-};
-
 /* Marks the bytes of x that equal c in their top bits; only the lowest mark is exact. */
 static __always_inline __u64 find_byte(__u64 x, __u8 c)
 {
@@ -40,51 +27,34 @@ static __always_inline __u64 find_byte(__u64 x, __u8 c)
 	return (x - ONES) & ~x & TOPS;
 }
 
-/* Cuts the text at the first '?' or ' ' (with `slash`: or '/'), zeroes what follows, and returns
- * the length before it; SW_PATH_MAX: there is none. Without a branch: the verifier would walk each.
- */
-static __always_inline __u32 cut_text(struct request *r, int slash)
+/* Takes text from the window into the key up to the first '?' or ' ' (with `slash`: or '/'), zeroes
+ * what follows, and returns its length; SW_PATH_MAX: it does not end in so many bytes. Hardly a
+ * branch: the verifier would walk each, and paths are short, so the second half is seldom looked
+ * at. */
+static __always_inline __u32 take_text(struct window *w, __u32 off, int slash)
 {
-	__u64 live = ~0ULL;
-	__u32 length = 0;
-	int i;
+	__u64 live = ~0ULL, word, marks, keep;
+	__u32 i, length = 0;
 
+	if (off >= WINDOW_MAX)
+		return 0;
 	for (i = 0; i < WORDS; i++) {
-		__u64 word = r->text[2 * i] | (__u64)r->text[2 * i + 1] << 32;
-		__u64 marks = find_byte(word, ' ') | find_byte(word, '?');
-		__u64 keep;
-
-		if (slash)
-			marks |= find_byte(word, '/');
-		/* all ones below the first mark; without one, all ones */
-		keep = (((marks & -marks) >> 7) - 1) & live;
-		live &= ((marks | -marks) >> 63) - 1;
-		length += (keep & ONES) * ONES >> 56;
-		word &= keep;
-		r->text[2 * i] = word;
-		r->text[2 * i + 1] = word >> 32;
+		word = 0;
+		if (i % (WORDS / 2) || live) {
+			word = *(const __u64 *)(w->bytes + off + 8 * i);
+			marks = find_byte(word, ' ') | find_byte(word, '?');
+			if (slash)
+				marks |= find_byte(word, '/');
+			/* all ones below the first mark; without one, all ones */
+			keep = (((marks & -marks) >> 7) - 1) & live;
+			live &= ((marks | -marks) >> 63) - 1;
+			length += (keep & ONES) * ONES >> 56;
+			word &= keep;
+		}
+		w->request.text[2 * i] = word;
+		w->request.text[2 * i + 1] = word >> 32;
 	}
 	return length;
-}
-
-/* Loads at most SW_PATH_MAX bytes of payload at `off` into the text, zero padded. Returns how many.
- */
-static __always_inline __u32 load_text(ctx_t *ctx, const struct packet *p, __u32 off,
-				       struct request *r)
-{
-	__u32 left;
-
-	__builtin_memset(r->text, 0, sizeof(r->text));
-	if (off >= p->end)
-		return 0;
-	left = p->end - off;
-	if (left > SW_PATH_MAX)
-		left = SW_PATH_MAX;
-	/* the verifier wants to see 1..64 on the very register that the helper gets */
-	asm volatile("" : "+r"(left));
-	if (left < 1 || left > SW_PATH_MAX || ctx_load(ctx, off, r->text, left))
-		return 0;
-	return left;
 }
 
 /* The method at the start of the payload and the bytes up to the path. */
@@ -121,47 +91,50 @@ static __always_inline int look_up(struct request *r)
 	return v->action == SW_PATH_SHED ? REQUEST_SHED : REQUEST_PASS;
 }
 
+/* 0xff for each byte of a zero-padded word that is not padding. */
+static __always_inline __u32 used_bytes(__u32 x)
+{
+	return ((((x & 0x7f7f7f7f) + 0x7f7f7f7f) | x) >> 7 & 0x01010101) * 0xff;
+}
+
 #define NO_PREFIX (-1)
 
 /* Does the path start with prefix number i, and is the rest known? REQUEST_UNREAD: it is not;
  * NO_PREFIX: there are no more. */
-__noinline int STAGE(try_prefix)(ctx_t *ctx, const struct packet *p, struct request *r, __u32 i)
+__noinline int STAGE(try_prefix)(struct window *w, __u32 i)
 {
 	const struct sw_prefix *prefix = bpf_map_lookup_elem(&prefixes, &i);
-	__u32 j, off, name;
+	struct request *r = &w->request;
+	__u32 j, off, name, differs = 0;
 
 	if (!prefix || !prefix->length)
 		return NO_PREFIX;
-	if (!p || !r || prefix->length > SW_PREFIX_MAX ||
-	    load_text(ctx, p, r->target, r) < prefix->length)
+	if (!w || prefix->length > SW_PREFIX_MAX || r->target >= WINDOW_MAX)
 		return REQUEST_UNREAD;
 	for (j = 0; j < SW_PREFIX_MAX / 4; j++) {
 		__u32 want = ((const __u32 *)prefix->bytes)[j];
-		__u32 left = prefix->length > 4 * j ? prefix->length - 4 * j : 0;
-		__u32 mask = left >= 4 ? ~0U : (1U << 8 * left) - 1;
+		__u32 have = *(const __u32 *)(w->bytes + r->target + 4 * j);
 
-		if ((r->text[j] ^ want) & mask)
-			return REQUEST_UNREAD;
+		differs |= (have ^ want) & used_bytes(want);
 	}
-	off = r->target + prefix->length;
-	load_text(ctx, p, off, r);
-	name = cut_text(r, 1);
-	if (!name || name >= SW_PATH_MAX)
+	if (differs)
 		return REQUEST_UNREAD;
-	if (!load_text(ctx, p, off + name, r) || cut_text(r, 0) >= SW_PATH_MAX)
+	off = r->target + prefix->length;
+	name = take_text(w, off, 1);
+	if (!name || name >= SW_PATH_MAX || take_text(w, off + name, 0) >= SW_PATH_MAX)
 		return REQUEST_UNREAD;
 	r->path.prefix = i + 1;
 	return look_up(r);
 }
 
 /* What the policy says of a path that is not in the map as a whole. */
-static __always_inline int match_patterns(ctx_t *ctx, const struct packet *p, struct request *r)
+static __always_inline int match_patterns(struct window *w)
 {
 	__u32 i;
 	int kind;
 
 	for (i = 0; i < SW_MAX_PREFIXES; i++) {
-		kind = STAGE(try_prefix)(ctx, p, r, i);
+		kind = STAGE(try_prefix)(w, i);
 		if (kind == NO_PREFIX)
 			break;
 		if (kind != REQUEST_UNREAD)
@@ -170,45 +143,46 @@ static __always_inline int match_patterns(ctx_t *ctx, const struct packet *p, st
 	return REQUEST_PASS;
 }
 
-static __always_inline int judge_request(ctx_t *ctx, const struct packet *p,
-					 const struct sw_listener *l, struct request *r)
+static __always_inline int judge_request(const struct sw_listener *l, struct window *w)
 {
-	__u32 skip = 0, read, length;
+	struct request *r = &w->request;
+	__u32 off = r->target, skip = 0, length;
 	int kind;
-	__u64 first;
 
-	if (p->payload < 9 || ctx_load(ctx, p->data, &first, sizeof(first)))
+	if (off + 9 > r->end || off > sizeof(struct tcphdr) + 40)
 		return REQUEST_UNREAD;
-	r->path.method = read_method(first, &skip);
+	r->path.method = read_method(*(const __u64 *)(w->bytes + off), &skip);
 	if (r->path.method == SW_METHOD_NONE)
 		return REQUEST_UNREAD;
 	if (l->flags & SW_LF_ALL_PATHS)
 		return REQUEST_SHED;
 	r->path.set = l->paths;
-	r->target = p->data + skip;
-	read = load_text(ctx, p, r->target, r);
-	length = cut_text(r, 0);
-	if (length >= SW_PATH_MAX && read < SW_PATH_MAX)
+	r->path.prefix = 0;
+	r->target = off + skip;
+	length = take_text(w, r->target, 0);
+	if (length >= SW_PATH_MAX && r->end - r->target < SW_PATH_MAX)
 		return REQUEST_UNREAD; /* the segment ended first */
 	if (length < SW_PATH_MAX) {
 		kind = look_up(r);
 		if (kind != REQUEST_UNREAD)
 			return kind;
 	}
-	return match_patterns(ctx, p, r);
+	return match_patterns(w);
 }
 
 /* `family` is set when it says REQUEST_SHED. */
-__noinline int STAGE(read_request)(ctx_t *ctx, const struct packet *p, const struct sw_listener *l,
-				   __u32 *family)
+__noinline int STAGE(read_request)(const struct packet *p, struct window *w,
+				   const struct sw_listener *l, __u32 *family)
 {
-	struct request r = {};
 	int kind;
 
-	if (!p || !l || !family)
+	if (!p || !w || !l || !family)
 		return REQUEST_UNREAD;
-	kind = judge_request(ctx, p, l, &r);
-	*family = r.family;
+	w->request.target = p->data - p->l4;
+	w->request.end = p->end - p->l4;
+	w->request.family = SW_FAMILY_DEFAULT;
+	kind = judge_request(l, w);
+	*family = w->request.family;
 	return kind;
 }
 
