@@ -94,9 +94,10 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 			rate(l, before, i, "shed", seconds, shed),
 			rate(l, before, i, "would_shed", seconds, would),
 			rate(l, before, i, "handed_over", seconds, over),
-			!cli_true(l, "intercept") ? "never closed: no hand-over"
-			: !cli_true(l, "served")  ? "no server listens"
-						  : "");
+			!cli_true(l, "guarded")	    ? "not guarded, see above"
+			: !cli_true(l, "intercept") ? "never closed: no hand-over"
+			: !cli_true(l, "served")    ? "no server listens"
+						    : "");
 	}
 	cli_table_print(&t);
 }

@@ -31,7 +31,7 @@ struct sw_live_worker {
 	int target;		/* id of its scrape */
 	struct sw_error error;	/* of the last scrape; empty: it succeeded */
 	int failing;		/* negative errno of the last scrape, 0: it succeeded */
-	uint32_t inert;		/* bit (1 << enum sw_limit): told to be inert */
+	bool inert[SW_LIMITS];	/* told to be inert */
 	uint64_t busy_since_ms; /* of the last change to busy */
 	uint64_t scrapes, failures;
 	bool claimed; /* during a reload: the new configuration keeps it */
@@ -61,6 +61,7 @@ struct sw_live_plane {
 	const char *netns;	/* NULL: the daemon's own; owned by the configuration */
 	struct sw_plane *plane; /* NULL: nothing is guarded there now, `error` says why */
 	struct sw_error error;
+	size_t n_named;		    /* configured interfaces that it is attached to */
 	struct sw_live_gate *gates; /* by pool */
 };
 

@@ -50,7 +50,7 @@ static void sample(struct page *p, const char *name, double value, ...)
 		before = ",";
 	}
 	va_end(ap);
-	evbuffer_add_printf(p->out, "%s %.17g\n", *before == ',' ? "}" : "", value);
+	evbuffer_add_printf(p->out, "%s %.15g\n", *before == ',' ? "}" : "", value);
 }
 
 static void daemon_series(struct page *p)

@@ -164,9 +164,9 @@ static json_t *listener_json(const struct sw_live *live, size_t index)
 
 	sw_format_listener(l, address, sizeof(address));
 	sw_totals_read(live, index, &t);
-	return json_pack("{s:s, s:o, s:o, s:b, s:b, s:{s:o, s:o}, s:I, s:I, s:I}", "address",
+	return json_pack("{s:s, s:o, s:o, s:b, s:b, s:b, s:{s:o, s:o}, s:I, s:I, s:I}", "address",
 			 address, "pool", text(live->conf->pools[l->pool].name), "netns",
-			 text(l->netns), "intercept",
+			 text(l->netns), "guarded", plane && plane->plane, "intercept",
 			 plane && plane->plane && plane->gates[l->pool].may_close, "served",
 			 !live->unserved[index], "counts", "xdp", counts_json(&t.xdp), "tc",
 			 counts_json(&t.tc), "shed", (json_int_t)t.shed, "handed_over",

@@ -121,10 +121,20 @@ void sw_gates_apply(struct sw_live_pool *pool)
 
 void sw_gates_pause(struct sw_live *live, struct sw_live_plane *plane)
 {
+	uint64_t deadline = sw_now_ns() + (uint64_t)live->conf->deadline_ms * 1000000ULL;
+
 	for (size_t i = 0; plane->plane && i < live->n_pools; i++)
 		if (plane->gates[i].gate.mode == SW_MODE_SHED)
 			sw_plane_set_pool(plane->plane, (unsigned)i, SW_MODE_FINISH,
-					  plane->gates[i].gate.cause, 0);
+					  plane->gates[i].gate.cause, deadline);
+}
+
+void sw_gates_adopt(struct sw_live_plane *plane, size_t n_pools)
+{
+	uint64_t now_ns = sw_now_ns();
+
+	for (size_t i = 0; i < n_pools; i++)
+		sw_gate_adopt(&plane->gates[i].gate, now_ns);
 }
 
 void sw_gates_beat(struct sw_live *live)

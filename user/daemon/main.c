@@ -2,20 +2,16 @@
 /* spillwayd: reads the load of inference engines, decides which pools are saturated and has the
  * kernel answer for them. This file owns the event loop: timers, signals, start and stop. */
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "control/control.h"
 #include "daemon/daemon.h"
+#include "daemon/lock.h"
 #include "daemon/notify.h"
 
 #define KEY_LIFE_S     3600 /* seconds between new cookie keys */
@@ -31,7 +27,7 @@ struct daemon {
 	struct event *beat; /* also among `events`; its period may change on a reload */
 	struct event *events[MAX_EVENTS];
 	size_t n_events;
-	int lock; /* on the pin root: one daemon at a time */
+	struct sw_lock lock;
 	unsigned seconds;
 	int argc;
 	char **argv;
@@ -106,7 +102,6 @@ static int reload(struct daemon *d, struct sw_error *err)
 
 	if (!d->live.conf->file)
 		return sw_fail(err, -EINVAL, "there is no --config file to read again");
-	optind = 0; /* getopt starts over */
 	if (sw_config_from_args(d->argc, d->argv, &next, err) != SW_ARGS_RUN)
 		return -EINVAL;
 	e = check_fixed(d->live.conf, next, err);
@@ -172,23 +167,6 @@ static int add_events(struct daemon *d, struct sw_error *err)
 	return 0;
 }
 
-/* Two daemons on one set of maps would undo each other's work. The lock ends with the process. A
- * root that cannot be made or opened is for the plane to explain. */
-static int lock_pins(const char *pin_root, struct sw_error *err)
-{
-	int fd;
-
-	mkdir(pin_root, 0700);
-	fd = open(pin_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
-		return fd < 0 ? 0 : fd;
-	close(fd);
-	return sw_fail(err, -EBUSY,
-		       "another spillwayd uses %s; stop it, or give this one another pin_root and "
-		       "another control socket",
-		       pin_root);
-}
-
 static int start(struct daemon *d, struct sw_error *err)
 {
 	struct sw_live *live = &d->live;
@@ -201,10 +179,10 @@ static int start(struct daemon *d, struct sw_error *err)
 	d->base = event_base_new();
 	if (!d->base || !live->unserved)
 		return sw_fail(err, -ENOMEM, "no memory");
-	d->lock = lock_pins(live->conf->pin_root, err);
-	if (d->lock < 0)
-		return d->lock;
-	e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_update, err);
+	e = sw_lock_take(&d->lock, live->conf->pin_root, err);
+	if (!e)
+		e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_update,
+				    err);
 	if (!e)
 		e = sw_scraper_new(&live->scraper, d->base, err);
 	if (!e)
@@ -230,8 +208,7 @@ static void stop(struct daemon *d)
 		event_free(d->events[i]);
 	if (d->base)
 		event_base_free(d->base);
-	if (d->lock > 0)
-		close(d->lock);
+	sw_lock_drop(&d->lock);
 	free(live->unserved);
 	sw_config_free(live->conf);
 }
@@ -261,7 +238,7 @@ static int run(struct daemon *d)
 
 int main(int argc, char **argv)
 {
-	struct daemon d = {.argc = argc, .argv = argv};
+	struct daemon d = {.lock.fd = -1, .argc = argc, .argv = argv};
 	struct sw_error err = {0};
 
 	switch (sw_config_from_args(argc, argv, &d.live.conf, &err)) {

@@ -3,11 +3,11 @@
  * opened again when a container or an interface came back. What is written into them is gates.c's
  * matter, taking them to another configuration switch.c's. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "daemon/daemon.h"
 #include "kernel/netns.h"
 
@@ -70,23 +70,75 @@ static void say_attached(const struct sw_live_plane *plane)
 		       at[i].note);
 }
 
+/* Those of the configured interfaces that exist, all when none does. *out is to be freed. */
+static size_t existing(const struct sw_plane_conf *conf, char ***out)
+{
+	char **names = calloc(conf->n_interfaces + 1, sizeof(*names));
+	size_t n = 0;
+	int former;
+
+	*out = names;
+	if (!names)
+		return 0;
+	if (!sw_netns_enter(conf->netns, &former, NULL)) {
+		for (size_t i = 0; i < conf->n_interfaces; i++)
+			if (if_nametoindex(conf->interfaces[i]))
+				names[n++] = conf->interfaces[i];
+		sw_netns_leave(former);
+	}
+	for (size_t i = 0; !n && i < conf->n_interfaces; i++)
+		names[i] = conf->interfaces[i];
+	return n ? n : conf->n_interfaces;
+}
+
+/* Opens and configures. A plane that is open already serves on until the new one has taken its
+ * pins over, and goes on when that fails. */
+static int open_plane(struct sw_live_plane *plane, const struct sw_config *c,
+		      const struct sw_plane_conf *conf, struct sw_error *err)
+{
+	struct sw_plane *fresh = NULL;
+	int e = sw_plane_open(&fresh, conf, err);
+
+	if (e < 0)
+		return e;
+	e = sw_plane_configure(fresh, c, err);
+	if (e < 0) {
+		if (plane->plane)
+			sw_plane_leave(fresh);
+		else
+			sw_plane_close(fresh, 0);
+		return e;
+	}
+	if (plane->plane)
+		sw_plane_leave(plane->plane);
+	else if (sw_plane_in_conversation(fresh))
+		sw_gates_adopt(plane, c->n_pools);
+	plane->plane = fresh;
+	plane->n_named = conf->n_interfaces;
+	say_attached(plane);
+	return 0;
+}
+
 int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err)
 {
 	struct sw_plane_conf conf = sw_planes_conf(c, plane->netns);
-	int e = sw_plane_open(&plane->plane, &conf, err);
 
-	if (e < 0) {
-		plane->plane = NULL;
-		return e;
-	}
-	e = sw_plane_configure(plane->plane, c, err);
-	if (e < 0) {
-		sw_plane_close(plane->plane, 0);
-		plane->plane = NULL;
-		return e;
-	}
-	say_attached(plane);
-	return 0;
+	return open_plane(plane, c, &conf, err);
+}
+
+/* The same for a plane that was right once: it does without interfaces that went away. */
+static int open_what_exists(struct sw_live_plane *plane, const struct sw_config *c,
+			    struct sw_error *err)
+{
+	struct sw_plane_conf conf = sw_planes_conf(c, plane->netns);
+	char **names;
+	int e;
+
+	conf.n_interfaces = existing(&conf, &names);
+	conf.interfaces = names;
+	e = names ? open_plane(plane, c, &conf, err) : sw_fail(err, -ENOMEM, "no memory");
+	free(names);
+	return e;
 }
 
 /* Is the namespace just not there (yet, or any more)? Then waiting for it helps. */
@@ -148,12 +200,11 @@ void sw_planes_settle(struct sw_live *live)
 	}
 }
 
-/* Opens a plane that is not, or not any more, what it should be. */
 static void open_again(struct sw_live *live, struct sw_live_plane *plane)
 {
 	struct sw_error err = {0};
 
-	if (sw_planes_open_one(plane, live->conf, &err) < 0) {
+	if (open_what_exists(plane, live->conf, &err) < 0) {
 		wait_for(plane, &err);
 		return;
 	}
@@ -162,25 +213,37 @@ static void open_again(struct sw_live *live, struct sw_live_plane *plane)
 	sw_gates_write(live, plane);
 }
 
+/* 0: as it was opened; 1: to be opened again; negative: its namespace is gone. */
+static int what_changed(const struct sw_live *live, const struct sw_live_plane *plane)
+{
+	struct sw_plane_conf conf = sw_planes_conf(live->conf, plane->netns);
+	int changed = sw_plane_changed(plane->plane);
+	char **names;
+	size_t n;
+
+	if (changed || plane->n_named == conf.n_interfaces)
+		return changed;
+	n = existing(&conf, &names); /* one that was missed may have come back */
+	free(names);
+	return names && n != plane->n_named;
+}
+
 static void watch(struct sw_live *live, struct sw_live_plane *plane)
 {
 	char label[128];
-	int changed;
+	int changed = plane->plane ? what_changed(live, plane) : 1;
 
-	if (!plane->plane) {
-		open_again(live, plane);
-		return;
-	}
-	changed = sw_plane_changed(plane->plane);
 	if (changed == 0) {
 		sw_gates_permit(live, plane); /* net.ipv4.tcp_syncookies may have been changed */
 		return;
 	}
-	sw_log(SW_INFO, "%s %s: attaching again",
-	       sw_plane_label(plane->netns, label, sizeof(label)),
-	       changed > 0 ? "changed" : "went away");
-	sw_plane_close(plane->plane, 0);
-	plane->plane = NULL;
+	if (plane->plane && changed > 0 && !plane->error.text[0])
+		sw_log(SW_INFO, "%s changed: attaching again",
+		       sw_plane_label(plane->netns, label, sizeof(label)));
+	if (changed < 0) {
+		sw_plane_close(plane->plane, 0);
+		plane->plane = NULL;
+	}
 	open_again(live, plane);
 }
 

@@ -40,32 +40,44 @@ void sw_pool_update(struct sw_live_pool *pool)
 	pool->since_ms = now_ms;
 }
 
+/* The first check of a limit, an inert one if there is any; NULL: the limit is not held against
+ * this worker. */
+static const struct sw_check *find_check(const struct sw_check *checks, size_t n,
+					 enum sw_limit limit)
+{
+	const struct sw_check *found = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (checks[i].limit != limit)
+			continue;
+		if (checks[i].state == SW_INERT)
+			return &checks[i];
+		if (!found)
+			found = &checks[i];
+	}
+	return found;
+}
+
 /* One line for each limit that becomes inert for a worker, or is no more. */
 static void judge_inert(struct sw_live_worker *w, uint64_t now_ms)
 {
 	const struct sw_pool_conf *pool = w->pool->conf;
 	struct sw_check checks[SW_MAX_CHECKS];
-	const struct sw_check *first[SW_LIMITS] = {0};
-	uint32_t inert = 0, changed;
 	size_t n;
 
 	if (!w->load.reported_ms)
 		return;
 	n = sw_worker_explain(&w->load, &pool->limits, &pool->ageing, now_ms, checks,
 			      SW_MAX_CHECKS);
-	for (size_t i = 0; i < n && i < SW_MAX_CHECKS; i++) {
-		enum sw_limit limit = checks[i].limit;
-		bool is = checks[i].state == SW_INERT;
+	for (int limit = 0; limit < SW_LIMITS; limit++) {
+		const struct sw_check *c =
+			find_check(checks, n < SW_MAX_CHECKS ? n : SW_MAX_CHECKS, limit);
+		bool inert = c && c->state == SW_INERT;
 
-		if (!first[limit] || (is && !(inert & (1U << limit))))
-			first[limit] = &checks[i];
-		inert |= (uint32_t)is << limit;
+		if (c && inert != w->inert[limit])
+			sw_say_inert(w, c, inert);
+		w->inert[limit] = inert;
 	}
-	changed = inert ^ w->inert;
-	w->inert = inert;
-	for (int limit = 0; limit < SW_LIMITS; limit++)
-		if ((changed & (1U << limit)) && first[limit])
-			sw_say_inert(w, first[limit], inert & (1U << limit));
 }
 
 void sw_pools_tick(struct sw_live *live)

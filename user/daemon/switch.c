@@ -26,7 +26,8 @@ static bool same_attachment(const struct sw_plane_conf *a, const struct sw_plane
 	return true;
 }
 
-/* Gives an open plane the new tables, or opens it anew where it is to be attached otherwise. */
+/* Gives an open plane the new tables, and attaches it anew where that is to be otherwise: the new
+ * one takes the running one's pins over, which is only left when nothing can fail any more. */
 static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new,
 			struct sw_config *next, struct sw_error *err)
 {
@@ -38,30 +39,32 @@ static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct 
 		return sw_planes_try(new, next, err);
 	/* Pools are known to the kernel by index, which may mean another pool in `next` */
 	sw_gates_pause(live, old);
-	if (same_attachment(&was, &is)) {
-		e = sw_plane_configure(old->plane, next, err);
-		new->plane = e < 0 ? NULL : old->plane;
-		return e;
-	}
-	sw_plane_close(old->plane, 0);
-	old->plane = NULL;
-	return sw_planes_try(new, next, err);
+	if (!same_attachment(&was, &is))
+		return sw_planes_open_one(new, next, err);
+	e = sw_plane_configure(old->plane, next, err);
+	new->plane = e < 0 ? NULL : old->plane;
+	new->n_named = old->n_named;
+	return e;
 }
 
-/* Back to the running configuration. What cannot be opened again is tried every second. */
+/* Back to the running configuration. */
 static void switch_back(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new)
 {
+	bool shared = old && old->plane, attached = new->plane &&shared &&new->plane != old->plane;
 	struct sw_error err = {0};
+	int e;
 
-	if (new->plane && (!old || new->plane != old->plane))
+	if (attached)
+		sw_plane_leave(new->plane);
+	else if (new->plane && !shared)
 		sw_plane_close(new->plane, 0);
-	if (!old)
+	if (!shared)
 		return;
-	if (old->plane ? sw_plane_configure(old->plane, live->conf, &err)
-		       : sw_planes_try(old, live->conf, &err))
+	e = attached ? sw_planes_open_one(old, live->conf, &err)
+		     : sw_plane_configure(old->plane, live->conf, &err);
+	if (e < 0)
 		sw_log(SW_ERROR, "%s", err.text);
-	if (old->plane)
-		sw_gates_write(live, old);
+	sw_gates_write(live, old);
 }
 
 static void free_planes(struct sw_live_plane *planes, size_t n)
@@ -106,8 +109,11 @@ static void replace_planes(struct sw_live *live, struct sw_live_plane *planes, s
 	for (size_t i = 0; i < n; i++) {
 		struct sw_live_plane *old = find_plane(live, planes[i].netns);
 
-		if (old)
-			old->plane = NULL; /* went into planes[i] */
+		if (!old || !old->plane)
+			continue;
+		if (old->plane != planes[i].plane)
+			sw_plane_leave(old->plane);
+		old->plane = NULL; /* planes[i] goes on with its programs */
 	}
 	gone.planes = live->planes;
 	gone.n_planes = live->n_planes;
