@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Configuration files: what a good one becomes. Bad ones are in test_config_errors.c and
+ * test_config_listeners.c, flags in test_args.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/schema.h"
+#include "lib/conf.h"
+
+#define ENV "DYN_HTTP_OVERLOAD_STATUS_CODE"
+
+static const struct sw_path_conf *find_path(const struct sw_listener_conf *l, enum sw_method method,
+					    const char *path)
+{
+	for (size_t i = 0; i < l->n_paths; i++)
+		if (l->paths[i].method == method && !strcmp(l->paths[i].path, path))
+			return &l->paths[i];
+	return NULL;
+}
+
+static void defaults(void **state)
+{
+	struct sw_config *c = conf_good(POOL(""));
+	const struct sw_pool_conf *p = &c->pools[0];
+	const struct sw_worker_conf *w = &p->workers[0];
+	const struct sw_listener_conf *l = &c->listeners[0];
+	char text[64];
+
+	(void)state;
+	assert_string_equal(c->file, "c.yaml");
+	assert_int_equal(c->n_interfaces, 0);
+	assert_int_equal(c->attach, SW_ATTACH_AUTO);
+	assert_string_equal(c->control, SW_DEFAULT_CONTROL);
+	assert_string_equal(c->pin_root, "/sys/fs/bpf/spillway");
+	assert_int_equal(c->heartbeat_ms, 200);
+	assert_int_equal(c->deadline_ms, 2000);
+	assert_int_equal(c->log_level, SW_INFO);
+	assert_int_equal(c->n_pools, 1);
+	assert_int_equal(p->limits.set, 0);
+	assert_true(p->limits.release_ratio == 1.0);
+	assert_int_equal(p->limits.min_hold_ms, 0);
+	assert_int_equal(p->ageing.stale_after_ms, 5000);
+	assert_int_equal(p->ageing.on_stale, SW_STALE_OPEN);
+	assert_int_equal(p->answer.status, 529);
+	assert_int_equal(p->answer.drain_status, 503);
+	assert_int_equal(p->answer.api, SW_API_OPENAI);
+	assert_int_equal(p->answer.retry_after_min, 0);
+	assert_int_equal(p->answer.retry_after_ms, 0);
+	assert_int_equal(p->answer.max_bytes, SW_ANSWER_DEFAULT);
+	assert_null(p->answer.body[SW_FAMILY_DEFAULT]);
+	assert_false(p->observe);
+	assert_int_equal(p->n_workers, 1);
+	assert_string_equal(w->name, "h:1");
+	assert_int_equal(w->start_rank, 0);
+	assert_int_equal(w->dp_size, -1);
+	assert_int_equal(w->source.engine, SW_ENGINE_VLLM);
+	assert_int_equal(w->source.period_ms, 250);
+	assert_int_equal(w->source.timeout_ms, 1000);
+	assert_int_equal(w->source.hints.kv_total, 0);
+	assert_false(w->source.insecure);
+	assert_null(w->source.netns);
+	assert_int_equal(l->pool, 0);
+	assert_int_equal(l->syn_rate, 50000);
+	assert_false(l->all_paths);
+	assert_int_equal(l->n_exempt, 0);
+	sw_format_listener(l, text, sizeof(text));
+	assert_string_equal(text, "*:8000");
+	sw_config_free(c);
+}
+
+static void check_example_pools(const struct sw_config *c)
+{
+	const struct sw_pool_conf *p = &c->pools[0];
+
+	assert_int_equal(c->n_pools, 3);
+	assert_string_equal(p->name, "qwen3");
+	assert_int_equal(p->limits.set,
+			 1U << SW_LIM_DECODE | 1U << SW_LIM_PREFILL | 1U << SW_LIM_PREFILL_FRAC |
+				 1U << SW_LIM_QUEUED_REQS | 1U << SW_LIM_QUEUED_TOKENS);
+	assert_true(p->limits.decode == 0.85);
+	assert_true(p->limits.prefill_frac == 1.5);
+	assert_int_equal(p->limits.count[SW_LIM_PREFILL], 60000);
+	assert_int_equal(p->limits.count[SW_LIM_QUEUED_REQS], 64);
+	assert_int_equal(p->limits.count[SW_LIM_QUEUED_TOKENS], 200000);
+	assert_true(p->limits.release_ratio == 0.95);
+	assert_int_equal(p->limits.min_hold_ms, 500);
+	assert_int_equal(p->ageing.on_stale, SW_STALE_HOLD);
+	assert_int_equal(p->ageing.hold_for_ms, 10000);
+	assert_int_equal(p->answer.retry_after_min, 1);
+	assert_int_equal(p->answer.retry_after_max, 8);
+	assert_int_equal(p->answer.retry_after_ms, 1);
+	assert_non_null(strstr(p->answer.body[SW_FAMILY_DEFAULT], "Busy ({reason})"));
+	assert_non_null(p->answer.body[SW_FAMILY_ANTHROPIC]);
+	assert_null(p->answer.body[SW_FAMILY_TGI]);
+	assert_int_equal(p->n_workers, 2);
+	assert_string_equal(p->workers[0].name, "gpu-0");
+	assert_int_equal(p->workers[0].dp_size, 2);
+	assert_int_equal(p->workers[0].source.hints.kv_total, 164000);
+	assert_int_equal(p->workers[0].source.hints.max_batched, 8192);
+	assert_string_equal(p->workers[1].source.bearer_token_file, "/etc/spillway/token");
+	assert_string_equal(p->workers[1].source.ca_file, "/etc/spillway/ca.pem");
+
+	assert_int_equal(c->pools[1].answer.status, 429);
+	assert_int_equal(c->pools[1].answer.api, SW_API_TGI);
+	assert_int_equal(c->pools[1].limits.count[SW_LIM_CONCURRENT_REQUESTS], 128);
+	assert_string_equal(c->pools[1].workers[0].source.netns, "/run/netns/embed");
+	assert_int_equal(c->pools[2].limits.count[SW_LIM_QUEUED_REQUESTS], 32);
+	assert_int_equal(c->pools[2].workers[0].source.engine, SW_ENGINE_SGLANG);
+	assert_int_equal(c->pools[2].answer.api, SW_API_OPENAI);
+}
+
+static void check_example_listeners(const struct sw_config *c)
+{
+	const struct sw_listener_conf *l = c->listeners;
+	static const uint8_t net[16] = {[10] = 0xff, 0xff, 10};
+	char text[64];
+
+	assert_int_equal(c->n_listeners, 3);
+	sw_format_listener(&l[0], text, sizeof(text));
+	assert_string_equal(text, "10.0.0.5:8000");
+	assert_int_equal(l[0].pool, 0);
+	assert_int_equal(l[0].n_exempt, 2);
+	assert_int_equal(l[0].exempt[0].bits, 120);
+	assert_memory_equal(l[0].exempt[0].addr, net, 16);
+	assert_int_equal(l[0].exempt[1].bits, 64);
+	assert_non_null(find_path(&l[0], SW_METHOD_POST, "/v1/custom/generate"));
+	assert_non_null(find_path(&l[0], SW_METHOD_POST, "/models/{name}/ask"));
+	assert_int_equal(find_path(&l[0], SW_METHOD_POST, "/v1/embeddings")->action, SW_PATH_PASS);
+	assert_null(find_path(&l[0], SW_METHOD_POST, "/v1/audio/speech"));
+	assert_int_equal(find_path(&l[0], SW_METHOD_POST, "/v1/messages")->family,
+			 SW_FAMILY_ANTHROPIC);
+	assert_int_equal(l[1].pool, 1);
+	assert_string_equal(l[1].netns, "/run/netns/embed");
+	assert_int_equal(find_path(&l[1], SW_METHOD_POST, "/")->family, SW_FAMILY_TGI);
+	sw_format_listener(&l[2], text, sizeof(text));
+	assert_string_equal(text, "[::1]:9000");
+	assert_true(l[2].all_paths);
+	assert_int_equal(l[2].n_paths, 0);
+}
+
+static void example(void **state)
+{
+	struct sw_config *c = NULL;
+	struct sw_error err = {""};
+
+	(void)state;
+	if (sw_config_load(conf_source("docs/spillway.example.yaml"), &c, &err))
+		fail_msg("%s", err.text);
+	check_example_pools(c);
+	check_example_listeners(c);
+	sw_config_free(c);
+}
+
+static void all_keys_in(const cyaml_schema_value_t *v, const char *text)
+{
+	char key[100];
+
+	if (v->type == CYAML_SEQUENCE) {
+		all_keys_in(v->sequence.entry, text);
+		return;
+	}
+	for (const cyaml_schema_field_t *f = v->mapping.fields; v->type == CYAML_MAPPING && f->key;
+	     f++) {
+		snprintf(key, sizeof(key), "| `%s` |", f->key);
+		if (!strstr(text, key))
+			fail_msg("%s is not documented", key);
+		all_keys_in(&f->value, text);
+	}
+}
+
+static void documented(void **state)
+{
+	FILE *f = fopen(conf_source("docs/configuration.md"), "r");
+	char text[65536];
+
+	(void)state;
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	all_keys_in(&sw_doc_schema, text);
+}
+
+/* The keys of thresholds are the names that explain and metrics print. */
+static void threshold_names(void **state)
+{
+	char text[256];
+
+	(void)state;
+	for (int i = 0; i < SW_LIMITS; i++) {
+		struct sw_config *c;
+
+		snprintf(text, sizeof(text), POOL("    thresholds: {%s: 0}\n"),
+			 sw_limit_name((enum sw_limit)i));
+		c = conf_good(text);
+		assert_int_equal(c->pools[0].limits.set, 1U << i);
+		sw_config_free(c);
+	}
+}
+
+static void presets(void **state)
+{
+	static const struct {
+		const char *name;
+		uint16_t status;
+		enum sw_api api;
+		enum sw_family messages;
+	} table[] = {
+		{"dynamo", 529, SW_API_DYNAMO, SW_FAMILY_ANTHROPIC},
+		{"vllm", 503, SW_API_VLLM, SW_FAMILY_ANTHROPIC},
+		{"sglang", 503, SW_API_SGLANG, SW_FAMILY_ANTHROPIC},
+		{"tgi", 429, SW_API_TGI, SW_FAMILY_ANTHROPIC},
+		{"smg", 429, SW_API_SMG, SW_FAMILY_DEFAULT},
+		{"anthropic", 529, SW_API_ANTHROPIC, SW_FAMILY_ANTHROPIC},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct sw_config *c;
+
+		snprintf(text, sizeof(text), POOL("    preset: %s\n"), table[i].name);
+		c = conf_good(text);
+		assert_int_equal(c->pools[0].answer.status, table[i].status);
+		assert_int_equal(c->pools[0].answer.drain_status, 503);
+		assert_int_equal(c->pools[0].answer.api, table[i].api);
+		assert_int_equal(
+			find_path(&c->listeners[0], SW_METHOD_POST, "/v1/messages")->family,
+			table[i].messages);
+		sw_config_free(c);
+	}
+}
+
+static void body_shapes(void **state)
+{
+	static const struct {
+		const char *keys;
+		enum sw_api api;
+		enum sw_family messages;
+	} table[] = {
+		{"engine: vllm", SW_API_OPENAI, SW_FAMILY_ANTHROPIC},
+		{"engine: sglang", SW_API_OPENAI, SW_FAMILY_ANTHROPIC},
+		{"engine: tgi", SW_API_DYNAMO, SW_FAMILY_ANTHROPIC},
+		{"engine: llamacpp", SW_API_DYNAMO, SW_FAMILY_ANTHROPIC},
+		{"engine: vllm, body: auto", SW_API_OPENAI, SW_FAMILY_ANTHROPIC},
+		{"engine: vllm, body: dynamo", SW_API_DYNAMO, SW_FAMILY_DEFAULT},
+		{"engine: tgi, body: openai", SW_API_OPENAI, SW_FAMILY_DEFAULT},
+		{"engine: vllm, body: anthropic", SW_API_ANTHROPIC, SW_FAMILY_DEFAULT},
+		{"engine: vllm, body: vllm", SW_API_VLLM, SW_FAMILY_DEFAULT},
+		{"engine: vllm, body: sglang", SW_API_SGLANG, SW_FAMILY_DEFAULT},
+		{"engine: vllm, body: tgi", SW_API_TGI, SW_FAMILY_DEFAULT},
+		{"engine: vllm, body: smg", SW_API_SMG, SW_FAMILY_DEFAULT},
+		{"preset: vllm, body: dynamo", SW_API_DYNAMO, SW_FAMILY_DEFAULT},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct sw_config *c;
+
+		snprintf(text, sizeof(text), "pools: [{name: a, %s}]\nlisteners: [{listen: 1}]\n",
+			 table[i].keys);
+		c = conf_good(text);
+		assert_int_equal(c->pools[0].answer.api, table[i].api);
+		assert_int_equal(
+			find_path(&c->listeners[0], SW_METHOD_POST, "/v1/messages")->family,
+			table[i].messages);
+		sw_config_free(c);
+	}
+}
+
+/* overload_status, then preset, then environment, then 529. */
+static void status_order(void **state)
+{
+	static const struct {
+		const char *env, *keys;
+		uint16_t status;
+	} table[] = {
+		{NULL, "", 529},
+		{"503", "", 503},
+		{" 429 ", "", 429},
+		{"99", "", 529},
+		{"busy", "", 529},
+		{"429", "    overload_status: 503\n", 503},
+		{"429", "    preset: vllm\n", 503},
+		{NULL, "    preset: vllm\n    overload_status: 529\n", 529},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct sw_config *c;
+
+		if (table[i].env)
+			setenv(ENV, table[i].env, 1);
+		snprintf(text, sizeof(text), POOL("%s"), table[i].keys);
+		c = conf_good(text);
+		assert_int_equal(c->pools[0].answer.status, table[i].status);
+		sw_config_free(c);
+		unsetenv(ENV);
+	}
+}
+
+static void paths(void **state)
+{
+	struct sw_config *c = conf_good(
+		LISTENER("    paths:\n"
+			 "      shed: [/mine, GET /mine, \"/a/{name}\"]\n"
+			 "      pass: [/mine/not, GET /v1/rerank, \"/v2/models/{name}/infer\","
+			 " /a/b]\n"));
+	const struct sw_listener_conf *l = &c->listeners[0];
+
+	(void)state;
+	assert_int_equal(find_path(l, SW_METHOD_POST, "/mine")->action, SW_PATH_SHED);
+	assert_int_equal(find_path(l, SW_METHOD_GET, "/mine")->action, SW_PATH_SHED);
+	assert_int_equal(find_path(l, SW_METHOD_POST, "/v1/rerank")->action, SW_PATH_SHED);
+	assert_int_equal(find_path(l, SW_METHOD_POST, "/a/b")->action, SW_PATH_PASS);
+	assert_int_equal(find_path(l, SW_METHOD_GET, "/a/b")->action, SW_PATH_PASS);
+	assert_null(find_path(l, SW_METHOD_PUT, "/a/b"));
+	assert_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/infer"));
+	assert_non_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/generate"));
+	assert_non_null(find_path(l, SW_METHOD_POST, "/generate"));
+	assert_null(find_path(l, SW_METHOD_POST, "/"));
+	for (size_t i = 0; i < l->n_paths; i++)
+		assert_ptr_equal(find_path(l, l->paths[i].method, l->paths[i].path), &l->paths[i]);
+	sw_config_free(c);
+}
+
+static void two_on_a_port(void **state)
+{
+	struct sw_config *c = conf_good(
+		"pools: [{name: a}]\n"
+		"listeners: [{listen: 80}, {listen: \"1.2.3.4:80\"}, {listen: \"[::1]:80\"},\n"
+		"  {listen: 80, netns: \"pid:7\"}, {listen: 81}]\n");
+
+	(void)state;
+	assert_int_equal(c->n_listeners, 5);
+	sw_config_free(c);
+}
+
+static void worker_netns(void **state)
+{
+	struct sw_config *c = conf_good(WORKER("scrape: \"http://[::1]/m\", netns: \"pid:77\""));
+
+	(void)state;
+	assert_string_equal(c->pools[0].workers[0].source.netns, "/proc/77/ns/net");
+	assert_string_equal(c->pools[0].workers[0].name, "[::1]:80");
+	sw_config_free(c);
+}
+
+static void aliases(void **state)
+{
+	struct sw_config *c = conf_good("pools:\n"
+					"  - {name: a, thresholds: &t {max_num_queued_reqs: 3}}\n"
+					"  - {name: b, thresholds: *t}\n"
+					"listeners: [{listen: 1, pool: b}]\n");
+
+	(void)state;
+	assert_int_equal(c->pools[1].limits.count[SW_LIM_QUEUED_REQS], 3);
+	assert_int_equal(c->listeners[0].pool, 1);
+	sw_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),	 cmocka_unit_test(example),
+		cmocka_unit_test(documented),	 cmocka_unit_test(threshold_names),
+		cmocka_unit_test(presets),	 cmocka_unit_test(body_shapes),
+		cmocka_unit_test(status_order),	 cmocka_unit_test(paths),
+		cmocka_unit_test(two_on_a_port), cmocka_unit_test(worker_netns),
+		cmocka_unit_test(aliases),
+	};
+
+	return cmocka_run_group_tests(tests, conf_setup, conf_teardown);
+}

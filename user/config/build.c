@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Makes a checked configuration of a document: what concerns the daemon as a whole, here; pools in
+ * pools.c, listeners in listeners.c. */
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "config/build.h"
+
+static void build_interfaces(const struct sw_place *top, const struct sw_doc *doc,
+			     struct sw_config *c)
+{
+	c->interfaces = sw_take_array(top, doc->interfaces_count, sizeof(*c->interfaces));
+	c->n_interfaces = c->interfaces ? doc->interfaces_count : 0;
+	for (size_t i = 0; i < c->n_interfaces; i++) {
+		const char *name = doc->interfaces[i];
+		struct sw_place place = sw_part(top, "interfaces[%zu]", i);
+
+		if (!name[0] || strlen(name) >= IFNAMSIZ || strpbrk(name, "/: \t"))
+			sw_bad(&place, NULL,
+			       "'%.100s' is not an interface; allowed: a name of 1 to %d bytes",
+			       name, IFNAMSIZ - 1);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(name, doc->interfaces[j]))
+				sw_bad(&place, NULL, "'%s' is given twice; allowed: once", name);
+		c->interfaces[i] = sw_take_text(&place, NULL, name);
+	}
+}
+
+/* Without interfaces only loopback is guarded, which is rarely meant. */
+static void check_reach(const struct sw_place *top, const struct sw_config *c)
+{
+	for (size_t i = 0; i < c->n_listeners && !c->n_interfaces; i++) {
+		if (c->listeners[i].netns)
+			continue;
+		sw_warn(top, "interfaces", "none, so only clients on this host are shed");
+		return;
+	}
+}
+
+char *sw_build_control(const struct sw_place *top, const char *text)
+{
+	return sw_take_path(top, "control", text ? text : SW_DEFAULT_CONTROL,
+			    sizeof(((struct sockaddr_un *)0)->sun_path));
+}
+
+enum sw_level sw_build_log_level(const struct sw_place *top, const char *text)
+{
+	static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
+
+	return (enum sw_level)sw_take_choice(top, "log_level", text, levels, SW_INFO);
+}
+
+static void build_daemon(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c)
+{
+	static const char *const modes[] = {"auto", "xdp", "xdp-generic", "tc", NULL};
+	const char *pin_root = doc->pin_root ? doc->pin_root : "/sys/fs/bpf/spillway";
+
+	c->attach = (enum sw_attach)sw_take_choice(top, "mode", doc->mode, modes, SW_ATTACH_AUTO);
+	c->log_level = sw_build_log_level(top, doc->log_level);
+	c->control = sw_build_control(top, doc->control);
+	c->pin_root = sw_take_path(top, "pin_root", pin_root, PATH_MAX / 2);
+	c->heartbeat_ms =
+		(unsigned)sw_take_uint(top, "heartbeat_ms", doc->heartbeat_ms, 10, 10000, 200);
+	/* one heartbeat may come late without the programs falling open */
+	c->deadline_ms = (unsigned)sw_take_uint(top, "deadline_ms", doc->deadline_ms,
+						2 * c->heartbeat_ms, 60000, 2000);
+	if (!doc->deadline_ms && c->deadline_ms < 2 * c->heartbeat_ms)
+		sw_bad(top, "heartbeat_ms",
+		       "%u is over half of deadline_ms, %u; allowed: with a longer deadline_ms",
+		       c->heartbeat_ms, c->deadline_ms);
+}
+
+int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,
+		    struct sw_config **out, struct sw_error *err)
+{
+	struct sw_build build = {.origin = origin, .error = err};
+	struct sw_place top = {.build = &build};
+	struct sw_traits traits[SW_MAX_POOLS];
+	struct sw_config *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return sw_fail(err, -ENOMEM, "out of memory");
+	c->file = sw_take_text(&top, NULL, origin->file);
+	build_daemon(&top, doc, c);
+	build_interfaces(&top, doc, c);
+	sw_build_pools(&top, doc, c, traits);
+	sw_build_listeners(&top, doc, c, traits);
+	sw_check_tables(&top, c);
+	check_reach(&top, c);
+	if (build.err)
+		sw_config_free(c);
+	else
+		*out = c;
+	return build.err;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The configuration as it was written: every scalar still text, NULL where it was left out. Filled
+ * by libcyaml (yaml.c) or from flags (args.c); build.c checks it and makes a struct sw_config. Text
+ * because libcyaml's own numbers take "-5", "1_000" and "0.5x" without a word. */
+#ifndef SPILLWAY_CONFIG_DOC_H
+#define SPILLWAY_CONFIG_DOC_H
+
+#include "config/config.h"
+
+struct sw_doc_worker {
+	char *name, *scrape, *engine, *kv_total, *max_num_batched_tokens;
+	char *period_ms, *timeout_ms, *bearer_token_file, *ca_file, *insecure, *netns;
+	char *data_parallel_start_rank, *data_parallel_size;
+};
+
+struct sw_doc_thresholds {
+	char *limit[SW_LIMITS];
+};
+
+struct sw_doc_templates {
+	char *family[SW_FAMILIES];
+};
+
+struct sw_doc_retry_after {
+	char *min, *max;
+};
+
+struct sw_doc_pool {
+	char *name, *engine, *preset, *overload_status, *body, *retry_after_ms, *max_answer_bytes;
+	char *observe, *stale_after_ms, *on_stale, *hold_for_ms, *release_ratio, *min_hold_ms;
+	struct sw_doc_thresholds thresholds;
+	struct sw_doc_templates templates;
+	struct sw_doc_retry_after retry_after;
+	struct sw_doc_worker *workers;
+	unsigned workers_count;
+};
+
+struct sw_doc_paths {
+	char *all;
+	char **shed, **pass;
+	unsigned shed_count, pass_count;
+};
+
+struct sw_doc_listener {
+	char *listen, *pool, *netns, *syn_rate;
+	char **exempt;
+	unsigned exempt_count;
+	struct sw_doc_paths paths;
+};
+
+struct sw_doc {
+	char *mode, *control, *pin_root, *heartbeat_ms, *deadline_ms, *log_level;
+	char **interfaces;
+	struct sw_doc_pool *pools;
+	struct sw_doc_listener *listeners;
+	unsigned interfaces_count, pools_count, listeners_count;
+};
+
+/* Where a document came from, so that a field can be named in its writer's terms. */
+struct sw_origin {
+	const char *file; /* NULL: the command line */
+	struct yaml_document_s *yaml;
+};
+
+/* The line of the file that the field at `path` ("pools[0].engine") is on; of what it belongs in,
+ * when it was left out. */
+unsigned sw_yaml_line(struct yaml_document_s *yaml, const char *path);
+
+/* The flag that sets the field at `path`, or `path` itself. */
+void sw_flag_of(const char *path, char *out, size_t size);
+
+/* Checks `doc` and makes a configuration. On failure *out is untouched. */
+int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,
+		    struct sw_config **out, struct sw_error *err);
+
+#endif
