@@ -4,8 +4,8 @@
 
 BUILD   ?= build
 CC      ?= gcc
-CLANG   ?= $(firstword $(foreach c,clang-19 clang-16 clang-14 clang,$(if $(shell command -v $(c)),$(c))))
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+CLANG   ?= $(shell command -v clang-19 || command -v clang-14 || echo clang)
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 PREFIX  ?= /usr/local
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
@@ -13,7 +13,7 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR
 
 VERSION := 0.1.0
 ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
-TRIPLET := $(shell $(CC) -print-multiarch 2>/dev/null)
+TRIPLET  = $(shell $(CC) -print-multiarch)
 
 WARN     := -Wall -Wextra -Werror
 CPPFLAGS := -Iinclude -Iuser -I$(BUILD)/gen -D_GNU_SOURCE -DSW_VERSION='"$(VERSION)"'
@@ -30,6 +30,17 @@ LIB_SRC  := $(wildcard $(addprefix user/,$(addsuffix /*.c,common config sources 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
+BENCH    := $(BUILD)/tests/bench/packets
+SOURCES   = $(shell find bpf user include tests tools -name '*.[ch]')
+SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
+
+# Debian 12. What it takes to build, and what the tests and the demo need besides.
+DEPS_BUILD := gcc clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev libevent-dev \
+              libcurl4-openssl-dev libjansson-dev libcyaml-dev libyaml-dev libc6-dev pkg-config
+DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck nginx-light haproxy curl wrk \
+              hey nodejs python3 python3-requests python3-httpx python3-aiohttp iproute2 ethtool \
+              tcpdump procps openssl util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
+              lz4 libasan8 libubsan1
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 
 .DEFAULT_GOAL := all
@@ -82,12 +93,68 @@ $(TESTS:%=$(BUILD)/tests/%):
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+# ---- the benchmark's own programs: the fast path in a form that can be repeated ----------------
+$(BUILD)/bench/%.o: tests/bench/bench.bpf.c
+	$(call say,CLANG,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPFFLAGS) -DHOOK_$* -MMD -MP -c $< -o $@
+
+$(BUILD)/gen/bench.skel.h: $(BUILD)/bench/XDP.o $(BUILD)/bench/TC.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen object $(BUILD)/bench/bench.o $^
+	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/bench/bench.o name bench > $@
+
+$(BUILD)/tests/bench/%.o: CPPFLAGS += -Itests
+$(call obj,tests/bench/*.c): | $(BUILD)/gen/bench.skel.h
+$(BENCH): $(BUILD)/tests/bench/packets.o $(call obj,tests/packet/lib/*.c)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-asan: ## build with address and undefined-behaviour sanitizers into build-asan
-	$(MAKE) BUILD=$(BUILD)-asan SAN='-fsanitize=address,undefined -fno-omit-frame-pointer' all
+# ---- what people type --------------------------------------------------------------------------
+tests: all $(TESTS:%=$(BUILD)/tests/%) ## build the tests
+
+deps: ## install every Debian package that building and testing need
+	@tools/deps $(DEPS_BUILD) $(DEPS_TEST)
+
+demo: deps ## install, build and show the main job on a built-in scene
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) tools/demo
+
+test: deps ## install, build, and pass all tests
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory asan
+	@BUILD=$(BUILD) tests/run
+
+test-kernels: deps ## the packet tests and one real conversation on other kernels, emulated
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) tests/run kernels
+
+bench: deps ## measure, and print the numbers that docs/performance.md quotes
+	@$(MAKE) --no-print-directory all $(BENCH)
+	@BUILD=$(BUILD) tests/bench/run
+
+lint: ## check format, and look for mistakes that compile
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+	@cppcheck --quiet --error-exitcode=1 --enable=warning --inline-suppr --std=c11 \
+	  '-DLIBBPF_OPTS(type,name,...)=struct type name' '-DLIST_HEAD(name,type)=struct name { struct type *lh_first; }' \
+	  --suppress=missingIncludeSystem -Iinclude -Iuser $(wildcard user/*/*.c tools/*.c)
+	@shellcheck -S warning $(SCRIPTS)
+	@tests/licences
+
+asan: ## build programs and unit tests with address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan \
+	  SAN='-fsanitize=address,undefined -fno-omit-frame-pointer' tests
+
+install: all ## install into PREFIX, with man pages, completion and the systemd unit
+	install -D -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/spillwayd
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/spillway
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 docs/man/*.8
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BUILD)-asan
 
-.PHONY: all help asan clean
+.PHONY: all help tests deps demo test test-kernels bench lint asan install clean

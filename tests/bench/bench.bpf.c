@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The fast path in a form that BPF_PROG_TEST_RUN can repeat: after each run the packet is put back as
- * it came, since otherwise the second round would see its own answer. Compiled twice, once for each
- * hook (-DHOOK_XDP, -DHOOK_TC). `restore` is the yardstick that does nothing but put the packet back.
+ * The fast path in a form that BPF_PROG_TEST_RUN can repeat: after each run the packet is put back
+ * as it came, since otherwise the second round would see its own answer. Compiled twice, once for
+ * each hook (-DHOOK_XDP, -DHOOK_TC). `restore` is the yardstick that does nothing but put the
+ * packet back.
  */
 #ifdef HOOK_XDP
 #include "ctx_xdp.h"

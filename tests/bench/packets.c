@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * ns per packet, by BPF_PROG_TEST_RUN, for each step of the shed conversation beside an empty program
- * in the same run. Where a packet is changed, a program that only puts it back is taken off instead.
- * Uses the world of the packet tests; conversations come from the very programs that are measured.
+ * ns per packet, by BPF_PROG_TEST_RUN, for each step of the shed conversation beside an empty
+ * program in the same run. Where a packet is changed, a program that only puts it back is taken off
+ * instead. Uses the world of the packet tests; conversations come from the very programs that are
+ * measured.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,8 +16,8 @@
 #include "spillway.skel.h"
 #include "packet/lib/talk.h"
 
-#define ROUNDS 15
-#define REPEAT 100000
+#define ROUNDS	  15
+#define REPEAT	  100000
 #define MAX_FRAME 512
 
 struct original {
@@ -36,12 +37,12 @@ static struct bench *load(struct world *w)
 	if (!b)
 		return NULL;
 	b->rodata->have_hand_over = w->hand_over;
-	bpf_object__for_each_map(map, b->obj)
-	{
+	bpf_object__for_each_map (map, b->obj) {
 		const char *name = bpf_map__name(map);
 		struct bpf_map *same = bpf_object__find_map_by_name(w->skel->obj, name);
 
-		/* `recent` stays our own, with one place: each request is seen for the first time */
+		/* `recent` stays our own, with one place: each request is seen for the first time
+		 */
 		if (!strcmp(name, "recent"))
 			bpf_map__set_max_entries(map, 1);
 		else if (same && strcmp(name, "original") && !bpf_map__is_internal(map))
@@ -70,7 +71,8 @@ static double once(int program, const struct packet *p, uint32_t *verdict)
 
 static int ascending(const void *a, const void *b)
 {
-	return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+	return *(const double *)a < *(const double *)b ? -1
+						       : *(const double *)a > *(const double *)b;
 }
 
 static double median(double *v)
@@ -112,12 +114,11 @@ static void report(struct world *w, struct bench *b, enum hook hook, int family)
 {
 	struct lane l = {.w = w, .hook = HOOK_XDP, .family = family, .id = ID_MAIN};
 	struct sw_listener listener = world_default_listener(ID_MAIN);
-	struct programs x = {bpf_program__fd(b->progs.xdp_empty),
-			     bpf_program__fd(b->progs.xdp_restore),
-			     bpf_program__fd(b->progs.xdp_run),
-			     bpf_program__fd(b->progs.xdp_run_and_restore)};
-	struct programs t = {bpf_program__fd(b->progs.tc_empty), bpf_program__fd(b->progs.tc_restore),
-			     bpf_program__fd(b->progs.tc_run),
+	struct programs x = {
+		bpf_program__fd(b->progs.xdp_empty), bpf_program__fd(b->progs.xdp_restore),
+		bpf_program__fd(b->progs.xdp_run), bpf_program__fd(b->progs.xdp_run_and_restore)};
+	struct programs t = {bpf_program__fd(b->progs.tc_empty),
+			     bpf_program__fd(b->progs.tc_restore), bpf_program__fd(b->progs.tc_run),
 			     bpf_program__fd(b->progs.tc_run_and_restore)};
 	const struct programs *p = hook == HOOK_XDP ? &x : &t;
 	const char *hook_name = hook == HOOK_XDP ? "xdp" : "tc";
@@ -141,9 +142,12 @@ static void report(struct world *w, struct bench *b, enum hook hook, int family)
 		{"ACK of the handshake", talk_segment(&talk, 0, 0, TCP_ACK, NULL, 0), false, true},
 		{"request", talk_request(&talk, REQUEST), true, true},
 		{"body behind the answer",
-		 talk_segment(&talk, 300, LENGTH + 1, TCP_ACK, "xxxxxxxxxxxxxxxx", 16), true, false},
-		{"ACK of the answer", talk_segment(&talk, 300, LENGTH + 1, TCP_ACK, NULL, 0), false, true},
-		{"FIN", talk_segment(&talk, 300, LENGTH + 1, TCP_FIN | TCP_ACK, NULL, 0), true, true},
+		 talk_segment(&talk, 300, LENGTH + 1, TCP_ACK, "xxxxxxxxxxxxxxxx", 16), true,
+		 false},
+		{"ACK of the answer", talk_segment(&talk, 300, LENGTH + 1, TCP_ACK, NULL, 0), false,
+		 true},
+		{"FIN", talk_segment(&talk, 300, LENGTH + 1, TCP_FIN | TCP_ACK, NULL, 0), true,
+		 true},
 	};
 
 	for (i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
