@@ -58,11 +58,18 @@ struct sw_live_gate {
 };
 
 struct sw_live_plane {
-	const char *netns;	/* NULL: the daemon's own; owned by the configuration */
-	struct sw_plane *plane; /* NULL: nothing is guarded there now, `error` says why */
-	struct sw_error error;
+	const char *netns;	    /* NULL: the daemon's own; owned by the configuration */
+	struct sw_plane *plane;	    /* NULL: nothing is guarded there now, `error` says why */
+	struct sw_error error;	    /* why it is not attached as it should be, or empty */
+	int failing;		    /* negative errno of the last write of a gate */
+	bool is_new;		    /* opened, and nothing was counted or written since */
 	size_t n_named;		    /* configured interfaces that it is attached to */
 	struct sw_live_gate *gates; /* by pool */
+};
+
+/* Counters of one listener. */
+struct sw_listener_counts {
+	struct sw_counts xdp, tc;
 };
 
 struct sw_live {
@@ -73,6 +80,7 @@ struct sw_live {
 	struct sw_live_plane *planes;
 	size_t n_planes;
 	bool *unserved; /* by index in conf->listeners: no socket was found behind it */
+	struct sw_listener_counts *offsets; /* by the same index: see totals.h */
 	uint64_t started_ms;
 	uint64_t beat_ns;	 /* the last heartbeat */
 	int64_t least_margin_ns; /* the least time that was left to a deadline when it was moved */

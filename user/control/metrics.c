@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "control/metrics.h"
-#include "control/status.h"
+#include "control/totals.h"
 
 struct page {
 	const struct sw_live *live;
@@ -252,8 +252,8 @@ static void shed_samples(struct page *p, const struct listener_row *row)
 	};
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		uint64_t n = sw_count(&row->totals.xdp, causes[i].reason) +
-			     sw_count(&row->totals.tc, causes[i].reason);
+		uint64_t n = sw_count(&row->totals.packets.xdp, causes[i].reason) +
+			     sw_count(&row->totals.packets.tc, causes[i].reason);
 
 		sample(p, "spillway_shed_total", (double)n, "listener", row->address, "netns",
 		       row->netns, "pool", row->pool, "reason", causes[i].name, NULL);
@@ -269,8 +269,8 @@ static void listener_series(struct page *p)
 		return;
 	head(p, "spillway_packets_total", "counter", "Packets by program and reason of verdict.");
 	for (size_t i = 0; i < n; i++) {
-		packet_samples(p, &rows[i], "xdp", &rows[i].totals.xdp);
-		packet_samples(p, &rows[i], "tc", &rows[i].totals.tc);
+		packet_samples(p, &rows[i], "xdp", &rows[i].totals.packets.xdp);
+		packet_samples(p, &rows[i], "tc", &rows[i].totals.packets.tc);
 	}
 	head(p, "spillway_shed_total", "counter", "Requests answered in the kernel by cause.");
 	for (size_t i = 0; i < n; i++)

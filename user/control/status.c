@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "control/status.h"
+#include "control/totals.h"
 
 /* A measured value: null when it never arrived, an integer where it is one. */
 static json_t *number(double v)
@@ -168,8 +169,8 @@ static json_t *listener_json(const struct sw_live *live, size_t index)
 			 address, "pool", text(live->conf->pools[l->pool].name), "netns",
 			 text(l->netns), "guarded", plane && plane->plane, "intercept",
 			 plane && plane->plane && plane->gates[l->pool].may_close, "served",
-			 !live->unserved[index], "counts", "xdp", counts_json(&t.xdp), "tc",
-			 counts_json(&t.tc), "shed", (json_int_t)t.shed, "handed_over",
+			 !live->unserved[index], "counts", "xdp", counts_json(&t.packets.xdp), "tc",
+			 counts_json(&t.packets.tc), "shed", (json_int_t)t.shed, "handed_over",
 			 (json_int_t)t.handed_over, "would_shed", (json_int_t)t.would_shed);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Counters of listeners by reason, and what they add up to in requests. */
+/* Counters of listeners; see totals.h. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "control/status.h"
+#include "control/totals.h"
 
 const char *const sw_reason_names[SW_R_COUNT] = {
 #define X(n, name, class, text) [n] = #name,
@@ -21,24 +22,50 @@ static const bool gives[SW_R_COUNT] = {
 #undef X
 };
 
+/* Both structs are nothing but one __u64 for each reason, by number. */
+#define N_COUNTERS (sizeof(struct sw_listener_counts) / sizeof(__u64))
+
 uint64_t sw_count(const struct sw_counts *c, unsigned reason)
 {
-	uint64_t values[SW_R_COUNT];
+	__u64 values[SW_R_COUNT];
 
-	memcpy(values, c, sizeof(values)); /* the struct is one __u64 for each reason, by number */
+	memcpy(values, c, sizeof(values));
 	return values[reason];
+}
+
+/* a += sign * b, each counter on its own; they may wrap around. */
+static void add(struct sw_listener_counts *a, const struct sw_listener_counts *b, __u64 sign)
+{
+	__u64 x[N_COUNTERS], y[N_COUNTERS];
+
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		x[i] += sign * y[i];
+	memcpy(a, x, sizeof(x));
+}
+
+/* What the kernel has for listener id 1 + index. */
+static bool read_kernel(const struct sw_live_plane *plane, size_t index,
+			struct sw_listener_counts *out)
+{
+	memset(out, 0, sizeof(*out));
+	return plane && plane->plane &&
+	       sw_plane_counts(plane->plane, (unsigned)index + 1, &out->xdp, &out->tc) >= 0;
+}
+
+static void read_packets(const struct sw_live *live, size_t index, struct sw_listener_counts *out)
+{
+	if (read_kernel(sw_live_plane_of(live, &live->conf->listeners[index]), index, out))
+		add(out, &live->offsets[index], 1);
 }
 
 void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *out)
 {
-	const struct sw_live_plane *plane = sw_live_plane_of(live, &live->conf->listeners[index]);
-
 	memset(out, 0, sizeof(*out));
-	if (!plane || !plane->plane ||
-	    sw_plane_counts(plane->plane, index + 1, &out->xdp, &out->tc) < 0)
-		return;
+	read_packets(live, index, &out->packets);
 	for (unsigned r = 0; r < SW_R_COUNT; r++) {
-		uint64_t n = sw_count(&out->xdp, r) + sw_count(&out->tc, r);
+		uint64_t n = sw_count(&out->packets.xdp, r) + sw_count(&out->packets.tc, r);
 
 		if (r >= SW_R_shed_saturated && r <= SW_R_shed_no_handover)
 			out->shed += n; /* shed_again repeats an answer, it sheds nothing more */
@@ -47,4 +74,40 @@ void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *
 		else if (r == SW_R_would_shed)
 			out->would_shed += n;
 	}
+}
+
+void sw_totals_start(struct sw_live *live, const struct sw_live_plane *plane)
+{
+	for (size_t i = 0; i < live->conf->n_listeners; i++) {
+		struct sw_listener_counts now;
+
+		if (!sw_same_text(live->conf->listeners[i].netns, plane->netns))
+			continue;
+		memset(&live->offsets[i], 0, sizeof(live->offsets[i]));
+		if (read_kernel(plane, i, &now))
+			add(&live->offsets[i], &now, -1);
+	}
+}
+
+static bool same_listener(const struct sw_listener_conf *a, const struct sw_listener_conf *b)
+{
+	return a->port == b->port && a->v4 == b->v4 && a->v6 == b->v6 &&
+	       !memcmp(a->addr, b->addr, sizeof(a->addr)) && sw_same_text(a->netns, b->netns);
+}
+
+struct sw_listener_counts *sw_totals_carry(const struct sw_live *live, const struct sw_config *next)
+{
+	struct sw_listener_counts *offsets = calloc(next->n_listeners + 1, sizeof(*offsets));
+
+	for (size_t i = 0; offsets && i < next->n_listeners; i++) {
+		const struct sw_listener_conf *l = &next->listeners[i];
+		struct sw_listener_counts now;
+
+		for (size_t j = 0; j < live->conf->n_listeners; j++)
+			if (same_listener(&live->conf->listeners[j], l))
+				read_packets(live, j, &offsets[i]);
+		if (read_kernel(sw_live_plane_of(live, l), i, &now))
+			add(&offsets[i], &now, -1);
+	}
+	return offsets;
 }

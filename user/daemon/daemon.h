@@ -74,8 +74,8 @@ int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c,
 		       struct sw_error *err);
 /* The same, but a namespace that does not exist is no failure: it is waited for. */
 int sw_planes_try(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err);
-/* "this host" or "network namespace X". */
-const char *sw_plane_label(const char *netns, char *out, size_t size);
+/* "on this host" or "in network namespace X". */
+const char *sw_plane_where(const char *netns, char *out, size_t size);
 
 /* ---- switch.c: from one configuration to another ------------------------------------------ */
 

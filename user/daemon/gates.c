@@ -47,13 +47,13 @@ static const struct sw_listener_conf *endangered(const struct sw_live *live,
 static void warn_not_closed(const struct sw_live *live, const struct sw_live_plane *plane,
 			    size_t pool, const struct sw_listener_conf *l, const char *why)
 {
-	char address[64], label[128];
+	char address[64], where[128];
 
 	sw_format_listener(l, address, sizeof(address));
 	sw_log(SW_WARN,
-	       "pool %s is never closed in %s: connections to %s with requests that must pass could "
+	       "pool %s is never closed %s: connections to %s with requests that must pass could "
 	       "not be handed over (%s). Mend that, or set `paths: {all: true}` on all its listeners",
-	       live->conf->pools[pool].name, sw_plane_label(plane->netns, label, sizeof(label)),
+	       live->conf->pools[pool].name, sw_plane_where(plane->netns, where, sizeof(where)),
 	       address, why);
 }
 
@@ -79,16 +79,13 @@ static void write_gate(struct sw_live *live, struct sw_live_plane *plane, size_t
 	const struct sw_gate *g = &plane->gates[pool].gate;
 	uint64_t deadline = now_ns + (uint64_t)live->conf->deadline_ms * 1000000ULL;
 	int e = sw_plane_set_pool(plane->plane, (unsigned)pool, g->mode, g->cause, deadline);
-	char label[128];
+	char where[128];
 
-	if (e >= 0) {
-		plane->error.text[0] = '\0';
-	} else if (!plane->error.text[0]) {
-		sw_fail(&plane->error, e, "%s: cannot write the state of pool %s: %s",
-			sw_plane_label(plane->netns, label, sizeof(label)),
-			live->conf->pools[pool].name, strerror(-e));
-		sw_log(SW_ERROR, "%s", plane->error.text);
-	}
+	if (e < 0 && e != plane->failing)
+		sw_log(SW_ERROR, "cannot write the state of pool %s %s: %s",
+		       live->conf->pools[pool].name,
+		       sw_plane_where(plane->netns, where, sizeof(where)), strerror(-e));
+	plane->failing = e < 0 ? e : 0;
 }
 
 static bool step(struct sw_live *live, struct sw_live_plane *plane, size_t pool, uint64_t now_ns)

@@ -176,8 +176,9 @@ static int start(struct daemon *d, struct sw_error *err)
 	live->started_ms = sw_now_ms();
 	live->least_margin_ns = live->conf->deadline_ms * 1000000LL;
 	live->unserved = calloc(live->conf->n_listeners + 1, sizeof(bool));
+	live->offsets = calloc(live->conf->n_listeners + 1, sizeof(*live->offsets));
 	d->base = event_base_new();
-	if (!d->base || !live->unserved)
+	if (!d->base || !live->unserved || !live->offsets)
 		return sw_fail(err, -ENOMEM, "no memory");
 	e = sw_lock_take(&d->lock, live->conf->pin_root, err);
 	if (!e)
@@ -209,6 +210,7 @@ static void stop(struct daemon *d)
 	if (d->base)
 		event_base_free(d->base);
 	sw_lock_drop(&d->lock);
+	free(live->offsets);
 	free(live->unserved);
 	sw_config_free(live->conf);
 }

@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/totals.h"
 #include "daemon/daemon.h"
 #include "kernel/netns.h"
 
-const char *sw_plane_label(const char *netns, char *out, size_t size)
+const char *sw_plane_where(const char *netns, char *out, size_t size)
 {
 	if (netns)
-		snprintf(out, size, "network namespace %s", netns);
+		snprintf(out, size, "in network namespace %s", netns);
 	else
-		snprintf(out, size, "this host");
+		snprintf(out, size, "on this host");
 	return out;
 }
 
@@ -58,11 +59,11 @@ static void say_attached(const struct sw_live_plane *plane)
 {
 	const struct sw_attachment *at;
 	size_t n = sw_plane_attachments(plane->plane, &at);
-	char label[128];
+	char where[128];
 
-	sw_plane_label(plane->netns, label, sizeof(label));
+	sw_plane_where(plane->netns, where, sizeof(where));
 	for (size_t i = 0; i < n; i++)
-		sw_log(SW_INFO, "guarding %s in %s: %s, %s%s%s", at[i].interface, label,
+		sw_log(SW_INFO, "guarding %s %s: %s, %s%s%s", at[i].interface, where,
 		       !at[i].xdp			      ? "no xdp"
 		       : at[i].xdp_hook == SW_HOOK_XDP_NATIVE ? "xdp native"
 							      : "xdp generic",
@@ -113,6 +114,7 @@ static int open_plane(struct sw_live_plane *plane, const struct sw_config *c,
 		sw_plane_leave(plane->plane);
 	else if (sw_plane_in_conversation(fresh))
 		sw_gates_adopt(plane, c->n_pools);
+	plane->is_new = !plane->plane;
 	plane->plane = fresh;
 	plane->n_named = conf->n_interfaces;
 	say_attached(plane);
@@ -190,14 +192,20 @@ int sw_planes_open(struct sw_live *live, struct sw_error *err)
 	return e;
 }
 
+static void settle(struct sw_live *live, struct sw_live_plane *plane)
+{
+	if (plane->is_new)
+		sw_totals_start(live, plane);
+	plane->is_new = false;
+	sw_gates_permit(live, plane);
+	sw_gates_write(live, plane);
+}
+
 void sw_planes_settle(struct sw_live *live)
 {
-	for (size_t i = 0; i < live->n_planes; i++) {
-		if (!live->planes[i].plane)
-			continue;
-		sw_gates_permit(live, &live->planes[i]);
-		sw_gates_write(live, &live->planes[i]);
-	}
+	for (size_t i = 0; i < live->n_planes; i++)
+		if (live->planes[i].plane)
+			settle(live, &live->planes[i]);
 }
 
 static void open_again(struct sw_live *live, struct sw_live_plane *plane)
@@ -209,8 +217,7 @@ static void open_again(struct sw_live *live, struct sw_live_plane *plane)
 		return;
 	}
 	plane->error.text[0] = '\0';
-	sw_gates_permit(live, plane);
-	sw_gates_write(live, plane);
+	settle(live, plane);
 }
 
 /* 0: as it was opened; 1: to be opened again; negative: its namespace is gone. */
@@ -230,7 +237,7 @@ static int what_changed(const struct sw_live *live, const struct sw_live_plane *
 
 static void watch(struct sw_live *live, struct sw_live_plane *plane)
 {
-	char label[128];
+	char where[128];
 	int changed = plane->plane ? what_changed(live, plane) : 1;
 
 	if (changed == 0) {
@@ -238,8 +245,8 @@ static void watch(struct sw_live *live, struct sw_live_plane *plane)
 		return;
 	}
 	if (plane->plane && changed > 0 && !plane->error.text[0])
-		sw_log(SW_INFO, "%s changed: attaching again",
-		       sw_plane_label(plane->netns, label, sizeof(label)));
+		sw_log(SW_INFO, "interfaces changed %s: attaching again",
+		       sw_plane_where(plane->netns, where, sizeof(where)));
 	if (changed < 0) {
 		sw_plane_close(plane->plane, 0);
 		plane->plane = NULL;
@@ -252,7 +259,7 @@ static void look_for_server(struct sw_live *live, size_t index)
 {
 	const struct sw_listener_conf *l = &live->conf->listeners[index];
 	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
-	char address[64], label[128];
+	char address[64], where[128];
 	bool unserved;
 
 	if (!plane || !plane->plane)
@@ -262,14 +269,14 @@ static void look_for_server(struct sw_live *live, size_t index)
 		return;
 	live->unserved[index] = unserved;
 	sw_format_listener(l, address, sizeof(address));
-	sw_plane_label(l->netns, label, sizeof(label));
+	sw_plane_where(l->netns, where, sizeof(where));
 	if (unserved)
 		sw_log(SW_WARN,
-		       "listener %s: no server listens on this port in %s, so there is nothing to "
+		       "listener %s: no server listens on this port %s, so there is nothing to "
 		       "guard; start it, or mend the listener's address",
-		       address, label);
+		       address, where);
 	else
-		sw_log(SW_INFO, "listener %s: a server listens in %s now", address, label);
+		sw_log(SW_INFO, "listener %s: a server listens %s now", address, where);
 }
 
 void sw_planes_tick(struct sw_live *live)
@@ -286,15 +293,15 @@ void sw_planes_look_for_servers(struct sw_live *live)
 
 void sw_planes_rotate_keys(struct sw_live *live)
 {
-	char label[128];
+	char where[128];
 
 	for (size_t i = 0; i < live->n_planes; i++) {
 		struct sw_live_plane *plane = &live->planes[i];
 		int e = plane->plane ? sw_plane_rotate_key(plane->plane) : 0;
 
 		if (e < 0)
-			sw_log(SW_ERROR, "%s: cannot write a new cookie key: %s; the old one stays",
-			       sw_plane_label(plane->netns, label, sizeof(label)), strerror(-e));
+			sw_log(SW_ERROR, "cannot write a new cookie key %s: %s; the old one stays",
+			       sw_plane_where(plane->netns, where, sizeof(where)), strerror(-e));
 	}
 }
 

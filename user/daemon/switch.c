@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/totals.h"
 #include "daemon/daemon.h"
 
 static struct sw_live_plane *find_plane(struct sw_live *live, const char *netns)
@@ -125,10 +126,11 @@ static void replace_planes(struct sw_live *live, struct sw_live_plane *planes, s
 int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err)
 {
 	bool *unserved = calloc(next->n_listeners + 1, sizeof(bool));
+	struct sw_listener_counts *offsets = sw_totals_carry(live, next);
 	struct sw_live_plane *planes = NULL;
 	struct sw_live_pool *pools = NULL;
 	size_t n_planes = 0;
-	int e = unserved ? 0 : sw_fail(err, -ENOMEM, "no memory");
+	int e = unserved && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
 
 	if (!e)
 		e = sw_pools_build(live, next, &pools, err);
@@ -138,14 +140,17 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 			sw_pools_discard(live, pools, next->n_pools);
 	}
 	if (e) {
+		free(offsets);
 		free(unserved);
 		return e;
 	}
 	replace_planes(live, planes, n_planes);
 	sw_pools_replace(live, pools, next->n_pools);
 	sw_config_free(live->conf);
-	live->conf = next;
+	free(live->offsets);
 	free(live->unserved);
+	live->conf = next;
+	live->offsets = offsets;
 	live->unserved = unserved;
 	sw_pools_tick(live);
 	sw_planes_settle(live);
