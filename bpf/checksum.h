@@ -106,7 +106,7 @@ static __always_inline __u64 window_sum(struct window *w, __u32 size, __u64 sum)
  * (CHECKSUM_PARTIAL): that is not corruption. Generic XDP runs on skbs that are to be completed on
  * transmission, so there such a packet is left to TC, which can tell. */
 __noinline int STAGE(check_segment)(ctx_t *ctx, const struct packet *p, struct window *w,
-				    int generic)
+				    int variant)
 {
 	__u32 size;
 	__u64 sum;
@@ -117,7 +117,7 @@ __noinline int STAGE(check_segment)(ctx_t *ctx, const struct packet *p, struct w
 	sum = pseudo_header(p, size);
 
 	if (p->check == fold(sum))
-		return generic ? SW_R_pass_to_tc : GO_ON;
+		return variant == VARIANT_GENERIC ? SW_R_pass_to_tc : GO_ON;
 	if (ctx_checksum_proven(ctx))
 		return GO_ON;
 	if (size <= WINDOW_MAX)

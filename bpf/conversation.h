@@ -38,7 +38,7 @@ struct scene { /* what every stage knows */
 	__u64 now;
 	__u32 cause, family; /* of r.answer */
 	int shedding;	     /* closed, and the daemon lives */
-	int generic;	     /* generic XDP */
+	enum variant variant;
 };
 
 static __always_inline int make_syn_ack(struct scene *s, __u32 mss)
@@ -248,7 +248,7 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 
 	if (!is_reply(reason))
 		return reason;
-	failed = STAGE(check_segment)(ctx, &s->p, s->w, s->generic);
+	failed = STAGE(check_segment)(ctx, &s->p, s->w, s->variant);
 	if (failed >= 0)
 		return failed;
 	if (s->r.answer)
@@ -258,9 +258,9 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 }
 
 /* The way of every packet: not TCP, another port and an open pool are sorted out first. */
-static __always_inline int guard(ctx_t *ctx, int generic, __u32 *id)
+static __always_inline int guard(ctx_t *ctx, enum variant variant, __u32 *id)
 {
-	struct scene s = {.generic = generic};
+	struct scene s = {.variant = variant};
 	__u32 pool;
 	int reason;
 

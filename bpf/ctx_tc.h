@@ -17,6 +17,11 @@ typedef struct __sk_buff ctx_t;
  * hook has its own copy, as the context differs. */
 #define STAGE(name) tc_##name
 
+enum variant {
+	VARIANT_NATIVE,
+	VARIANT_GENERIC, /* never */
+};
+
 static __always_inline void *ctx_begin(ctx_t *ctx)
 {
 	return (void *)(long)*(volatile __u32 *)&ctx->data;
@@ -74,8 +79,9 @@ static __always_inline int ctx_finish_checksum(ctx_t *ctx, __u32 off, __u16 part
 	return bpf_l4_csum_replace(ctx, off, 0, (__u32)sum + partial, 0);
 }
 
-static __always_inline int ctx_transmit(ctx_t *ctx)
+static __always_inline int ctx_transmit(ctx_t *ctx, enum variant variant)
 {
+	(void)variant;
 	return bpf_redirect(ctx->ifindex, 0);
 }
 

@@ -17,6 +17,12 @@ typedef struct xdp_md ctx_t;
  * hook has its own copy, as the context differs. */
 #define STAGE(name) xdp_##name
 
+enum variant {
+	VARIANT_NATIVE,
+	VARIANT_REDIRECT, /* native, on a driver whose XDP_TX is not to be trusted */
+	VARIANT_GENERIC,  /* on skbs, whose checksum may still be partial */
+};
+
 /* Volatile reads keep the compiler from holding `ctx + constant` over helper calls, which the
  * verifier refuses. */
 static __always_inline void *ctx_begin(ctx_t *ctx)
@@ -75,10 +81,11 @@ static __always_inline int ctx_finish_checksum(ctx_t *ctx, __u32 off, __u16 part
 	return 0;
 }
 
-static __always_inline int ctx_transmit(ctx_t *ctx)
+/* veth takes what XDP_TX gives it, but wakes its peer only when the peer runs an XDP program; what
+ * is redirected to it arrives wherever the peer polls (GRO is enough). */
+static __always_inline int ctx_transmit(ctx_t *ctx, enum variant variant)
 {
-	(void)ctx;
-	return XDP_TX;
+	return variant == VARIANT_REDIRECT ? bpf_redirect(ctx->ingress_ifindex, 0) : XDP_TX;
 }
 
 #endif

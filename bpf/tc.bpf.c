@@ -9,7 +9,7 @@ SEC("tc")
 int spillway_tc(struct __sk_buff *skb)
 {
 	__u32 listener;
-	int reason = guard(skb, 0, &listener);
+	int reason = guard(skb, VARIANT_NATIVE, &listener);
 
-	return verdict(skb, listener, reason);
+	return verdict(skb, VARIANT_NATIVE, listener, reason);
 }

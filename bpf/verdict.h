@@ -32,14 +32,14 @@ static __always_inline int is_reply(int reason)
 	return reason >= 0 && 1ULL << reason & replies;
 }
 
-static __always_inline int verdict(ctx_t *ctx, __u32 listener, enum sw_reason reason)
+static __always_inline int verdict(ctx_t *ctx, enum variant variant, __u32 listener, int reason)
 {
 	__u64 *count = bpf_map_lookup_elem(&ctx_counts, &listener);
 
-	if (count && reason < SW_R_COUNT)
+	if (count && reason >= 0 && reason < SW_R_COUNT)
 		count[reason]++;
 	if (is_reply(reason))
-		return ctx_transmit(ctx);
+		return ctx_transmit(ctx, variant);
 	return 1ULL << reason & drops ? CTX_DROP : CTX_PASS;
 }
 

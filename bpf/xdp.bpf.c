@@ -5,23 +5,30 @@
 #include "verdict.h"
 #include "conversation.h"
 
+static __always_inline int run(struct xdp_md *ctx, enum variant variant)
+{
+	__u32 listener;
+	int reason = guard(ctx, variant, &listener);
+
+	return verdict(ctx, variant, listener, reason);
+}
+
 SEC("xdp")
 int spillway_xdp(struct xdp_md *ctx)
 {
-	__u32 listener;
-	int reason = guard(ctx, 0, &listener);
-
-	return verdict(ctx, listener, reason);
+	return run(ctx, VARIANT_NATIVE);
 }
 
-/* The same on skbs, whose checksum may still be partial. */
+SEC("xdp")
+int spillway_xdp_redirect(struct xdp_md *ctx)
+{
+	return run(ctx, VARIANT_REDIRECT);
+}
+
 SEC("xdp")
 int spillway_xdp_generic(struct xdp_md *ctx)
 {
-	__u32 listener;
-	int reason = guard(ctx, 1, &listener);
-
-	return verdict(ctx, listener, reason);
+	return run(ctx, VARIANT_GENERIC);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

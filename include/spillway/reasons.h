@@ -47,7 +47,7 @@
 	X(32, handover_path, GIVE, "a path that must not be shed")                                 \
 	X(33, handover_open, GIVE, "the pool has room again")                                      \
 	X(34, handover_exempt, GIVE, "the source is exempt")                                       \
-	X(35, handover_unread, GIVE, "the request could not be read in its first segment")        \
+	X(35, handover_unread, GIVE, "the request could not be read in its first segment")         \
 	X(36, pass_not_local, PASS, "the destination is not an address of this host")
 
 enum sw_reason {

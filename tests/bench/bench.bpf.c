@@ -61,15 +61,16 @@ SEC(SECTION) int NAME(restore)(ctx_t *ctx)
 SEC(SECTION) int NAME(run)(ctx_t *ctx)
 {
 	__u32 listener;
-	int reason = guard(ctx, 0, &listener);
+	int reason = guard(ctx, VARIANT_NATIVE, &listener);
 
-	return verdict(ctx, listener, reason);
+	return verdict(ctx, VARIANT_NATIVE, listener, reason);
 }
 
 SEC(SECTION) int NAME(run_and_restore)(ctx_t *ctx)
 {
 	__u32 listener;
-	int reason = guard(ctx, 0, &listener), action = verdict(ctx, listener, reason);
+	int reason = guard(ctx, VARIANT_NATIVE, &listener);
+	int action = verdict(ctx, VARIANT_NATIVE, listener, reason);
 
 	return put_back(ctx) ? -1000 : action;
 }
