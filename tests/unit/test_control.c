@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The control interface over a real unix socket: routes, limits, JSON and metrics. A child serves a
+ * made-up daemon that guards nothing, the test asks it with libcurl. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "control/control.h"
+
+#define BAD_NAME "a \"quoted\" \\ name\n"
+
+static char dir[64], path[96];
+static pid_t child;
+static struct {
+	char text[65536];
+	size_t length;
+	long status;
+} reply;
+
+/* ---- the daemon -------------------------------------------------------------------------- */
+
+static struct sw_worker_conf worker_confs[1] = {
+	{.name = (char *)"w1", .source = {.url = (char *)"http://h:1/metrics"}}};
+static struct sw_pool_conf pool_confs[2] = {
+	{.name = (char *)"qwen",
+	 .workers = worker_confs,
+	 .n_workers = 1,
+	 .limits = {.set = 1U << SW_LIM_DECODE | 1U << SW_LIM_QUEUED_REQS,
+		    .decode = 0.85,
+		    .release_ratio = 1,
+		    .count = {[SW_LIM_QUEUED_REQS] = 64}},
+	 .ageing = {.stale_after_ms = 60000}},
+	{.name = (char *)BAD_NAME, .observe = true},
+};
+static struct sw_listener_conf listener_confs[1] = {{.v4 = true, .v6 = true, .port = 8000}};
+static struct sw_config conf = {
+	.pools = pool_confs, .n_pools = 2, .listeners = listener_confs, .n_listeners = 1};
+static struct sw_live_worker worker = {.conf = worker_confs, .error = {"it is \xff away"}};
+static struct sw_live_worker *workers[] = {&worker};
+static struct sw_live_pool pools[2];
+static struct sw_live_gate gates[2];
+static struct sw_live_plane plane = {.gates = gates, .error = {"no such namespace"}};
+static bool unserved[1];
+static struct sw_listener_counts offsets[1];
+static struct sw_live live = {.conf = &conf,
+			      .pools = pools,
+			      .n_pools = 2,
+			      .planes = &plane,
+			      .n_planes = 1,
+			      .unserved = unserved,
+			      .offsets = offsets};
+
+static void make_live(void)
+{
+	struct sw_report r = {.have = 1U << SW_SIG_KV_USED | 1U << SW_SIG_KV_TOTAL,
+			      .value = {[SW_SIG_KV_USED] = 9000, [SW_SIG_KV_TOTAL] = 10000}};
+
+	live.started_ms = sw_now_ms();
+	for (int i = 0; i < 2; i++)
+		pools[i] = (struct sw_live_pool){.conf = &pool_confs[i],
+						 .live = &live,
+						 .workers = workers,
+						 .n_workers = i ? 0 : 1,
+						 .since_ms = live.started_ms};
+	worker.pool = &pools[0];
+	sw_worker_init(&worker.load, 0, 1);
+	sw_worker_report(&worker.load, &pool_confs[0].limits, &r, sw_now_ms());
+	sw_worker_eval(&worker.load, &pool_confs[0].limits, &pool_confs[0].ageing, sw_now_ms());
+}
+
+static void on_change(struct sw_live_pool *pool)
+{
+	pool->state = pool->force == SW_FORCE_SATURATED ? SW_POOL_SATURATED : SW_POOL_OPEN;
+}
+
+static int serve(void)
+{
+	struct event_base *base = event_base_new();
+	struct sw_control *control;
+	struct sw_error err;
+
+	sw_log_level(SW_ERROR);
+	make_live();
+	if (sw_control_open(&control, base, path, &live, on_change, &err))
+		return 1;
+	return event_base_dispatch(base);
+}
+
+/* ---- asking it --------------------------------------------------------------------------- */
+
+static size_t take(char *data, size_t size, size_t n, void *arg)
+{
+	(void)arg;
+	assert_true(reply.length + size * n < sizeof(reply.text));
+	memcpy(reply.text + reply.length, data, size * n);
+	reply.length += size * n;
+	return size * n;
+}
+
+static CURLcode ask(const char *target, const char *body)
+{
+	CURL *curl = curl_easy_init();
+	char url[256];
+	CURLcode e;
+
+	memset(&reply, 0, sizeof(reply));
+	snprintf(url, sizeof(url), "http://x%s", target);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, 5L);
+	if (body)
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	e = curl_easy_perform(curl);
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
+	curl_easy_cleanup(curl);
+	return e;
+}
+
+static json_t *ask_json(const char *target, const char *body, long status)
+{
+	json_t *j;
+
+	assert_int_equal(ask(target, body), CURLE_OK);
+	if (reply.status != status)
+		fail_msg("%s %s: %ld %s", target, body ? body : "", reply.status, reply.text);
+	j = json_loads(reply.text, 0, NULL);
+	assert_non_null(j);
+	return j;
+}
+
+static const char *text_at(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	assert_non_null(s);
+	return s;
+}
+
+static int start(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/spillway-control-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/sub/control.sock", dir); /* `sub` is to be made */
+	child = fork();
+	if (child == 0)
+		_exit(serve());
+	for (int i = 0; i < 200 && access(path, F_OK); i++)
+		usleep(10000);
+	return access(path, F_OK);
+}
+
+static int stop(void **state)
+{
+	char sub[80];
+
+	(void)state;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	unlink(path);
+	snprintf(sub, sizeof(sub), "%s/sub", dir);
+	rmdir(sub);
+	return rmdir(dir);
+}
+
+/* ---- tests ------------------------------------------------------------------------------- */
+
+static void socket_is_for_owner_and_group(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+}
+
+static void routes(void **state)
+{
+	static const struct {
+		const char *target, *body;
+		long status;
+	} rows[] = {
+		{"/health", NULL, 200},
+		{"/v1/status", NULL, 200},
+		{"/v1/explain", NULL, 200},
+		{"/v1/explain?pool=qwen", NULL, 200},
+		{"/v1/explain?pool=a%20%22quoted%22%20%5C%20name%0A", NULL, 200},
+		{"/v1/explain?pool=none", NULL, 404},
+		{"/v1/explain?pool=", NULL, 404},
+		{"/", NULL, 404},
+		{"/v1/statu", NULL, 404},
+		{"/v1/status/", NULL, 404},
+		{"/v1/status", "{}", 405},
+		{"/v1/force", NULL, 405},
+		{"/v1/force", "{", 400},
+		{"/v1/force", "", 400},
+		{"/v1/force", "{\"state\":\"open\",\"state\":\"auto\"}", 400},
+		{"/v1/force", "{\"state\":\"no\"}", 422},
+		{"/v1/drain", "{\"on\":true,\"pool\":\"none\"}", 404},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *j = ask_json(rows[i].target, rows[i].body, rows[i].status);
+
+		if (rows[i].status != 200)
+			assert_true(text_at(j, "error")[0]);
+		json_decref(j);
+	}
+}
+
+static void large_bodies_are_refused(void **state)
+{
+	char *body = malloc(100000);
+
+	(void)state;
+	memset(body, ' ', 99999);
+	body[99999] = '\0';
+	if (ask("/v1/force", body) == CURLE_OK)
+		assert_int_equal(reply.status, 413);
+	free(body);
+	json_decref(ask_json("/health", NULL, 200));
+}
+
+static void status_shows_what_is_known(void **state)
+{
+	json_t *j = ask_json("/v1/status", NULL, 200), *pool, *w, *check, *l, *p;
+
+	(void)state;
+	assert_string_equal(text_at(j, "version"), SW_VERSION);
+	assert_int_equal(json_array_size(json_object_get(j, "pools")), 2);
+	pool = json_array_get(json_object_get(j, "pools"), 0);
+	assert_string_equal(text_at(pool, "name"), "qwen");
+	assert_string_equal(text_at(pool, "mode"), "open");
+	assert_true(json_is_null(json_object_get(pool, "forced")));
+	w = json_array_get(json_object_get(pool, "workers"), 0);
+	assert_true(json_is_true(json_object_get(w, "busy")));
+	/* text that is no UTF-8 does not cost the whole answer */
+	assert_string_equal(text_at(w, "error"), "(not UTF-8)");
+	check = json_array_get(
+		json_object_get(json_array_get(json_object_get(w, "ranks"), 0), "checks"), 0);
+	assert_string_equal(text_at(check, "limit"), "active_decode_blocks_threshold");
+	assert_string_equal(text_at(check, "state"), "over");
+	assert_int_equal(json_integer_value(json_object_get(check, "measured")), 9000);
+	assert_int_equal(json_integer_value(json_object_get(check, "threshold")), 8500);
+	/* a limit on the worker whose signal never came: null, not 0 */
+	check = json_array_get(json_object_get(w, "checks"), 0);
+	assert_string_equal(text_at(check, "state"), "inert");
+	assert_true(json_is_null(json_object_get(check, "measured")));
+	assert_true(json_is_null(json_object_get(check, "age_ms")));
+	p = json_array_get(json_object_get(j, "planes"), 0);
+	assert_true(json_is_false(json_object_get(p, "guarded")));
+	assert_string_equal(text_at(p, "error"), "no such namespace");
+	l = json_array_get(json_object_get(j, "listeners"), 0);
+	assert_string_equal(text_at(l, "address"), "*:8000");
+	assert_string_equal(text_at(l, "pool"), "qwen");
+	assert_true(json_is_false(json_object_get(l, "intercept")));
+	json_decref(j);
+}
+
+static void force_takes_effect_before_the_answer(void **state)
+{
+	json_t *j = ask_json("/v1/force",
+			     "{\"pool\":\"qwen\",\"state\":\"saturated\",\"for_ms\":60000}", 200);
+	json_t *pool = json_array_get(json_object_get(j, "pools"), 0);
+	json_int_t left = json_integer_value(json_object_get(pool, "forced_left_ms"));
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(j, "pools")), 1);
+	assert_string_equal(text_at(pool, "state"), "saturated");
+	assert_string_equal(text_at(pool, "forced"), "saturated");
+	assert_in_range(left, 50000, 60000);
+	json_decref(j);
+	json_decref(ask_json("/v1/force", "{\"state\":\"auto\"}", 200));
+}
+
+static void metrics_are_a_page(void **state)
+{
+	static const char *const lines[] = {
+		"spillway_build_info{version=\"" SW_VERSION "\"} 1\n",
+		"spillway_pool_state{pool=\"qwen\",state=\"open\"} 1\n",
+		/* escaped as the format wants it */
+		"spillway_pool_forced{pool=\"a \\\"quoted\\\" \\\\ name\\n\"} 0\n",
+		"spillway_worker_busy{pool=\"qwen\",worker=\"w1\"} 1\n",
+		"spillway_check_measured{pool=\"qwen\",worker=\"w1\",rank=\"0\",threshold=\"active_"
+		"decode_blocks_threshold\"} 9000\n",
+		"spillway_check_limit{pool=\"qwen\",worker=\"w1\",rank=\"0\",threshold=\"active_"
+		"decode_blocks_threshold\"} 8500\n",
+		"spillway_check_inert{pool=\"qwen\",worker=\"w1\",rank=\"\",threshold=\"max_num_"
+		"queued_reqs\"} 1\n",
+		"spillway_shed_total{listener=\"*:8000\",netns=\"\",pool=\"qwen\",reason="
+		"\"saturated\"} 0\n",
+		"spillway_plane_guarded{netns=\"\"} 0\n",
+		"# TYPE spillway_shed_total counter\n",
+	};
+
+	(void)state;
+	assert_int_equal(ask("/metrics", NULL), CURLE_OK);
+	assert_int_equal(reply.status, 200);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (!strstr(reply.text, lines[i]))
+			fail_msg("no line %s in\n%s", lines[i], reply.text);
+	/* nothing was measured, so there is no sample */
+	assert_null(strstr(reply.text, "spillway_check_measured{pool=\"qwen\",worker=\"w1\","
+				       "rank=\"\""));
+	assert_null(strstr(reply.text, "nan"));
+}
+
+static void second_daemon_is_refused(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct sw_control *c = NULL;
+	struct sw_error err = {0};
+
+	(void)state;
+	assert_int_equal(sw_control_open(&c, base, path, &live, on_change, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "another spillwayd answers on"));
+	json_decref(ask_json("/health", NULL, 200));
+	event_base_free(base);
+}
+
+static void dead_socket_is_replaced_and_files_are_not(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct sw_control *c = NULL;
+	struct sw_error err = {0};
+	char file[96], too_long[200];
+	FILE *f;
+
+	(void)state;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(sw_control_open(&c, base, path, &live, on_change, &err), 0);
+	sw_control_close(c);
+	assert_int_equal(access(path, F_OK), -1);
+
+	snprintf(file, sizeof(file), "%s/file", dir);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(sw_control_open(&c, base, file, &live, on_change, &err), -EEXIST);
+	assert_int_equal(unlink(file), 0);
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	too_long[sizeof(too_long) - 1] = '\0';
+	assert_int_equal(sw_control_open(&c, base, too_long, &live, on_change, &err),
+			 -ENAMETOOLONG);
+	event_base_free(base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(socket_is_for_owner_and_group),
+		cmocka_unit_test(routes),
+		cmocka_unit_test(large_bodies_are_refused),
+		cmocka_unit_test(status_shows_what_is_known),
+		cmocka_unit_test(force_takes_effect_before_the_answer),
+		cmocka_unit_test(metrics_are_a_page),
+		cmocka_unit_test(second_daemon_is_refused),
+		cmocka_unit_test(dead_socket_is_replaced_and_files_are_not),
+	};
+
+	return cmocka_run_group_tests_name("control", tests, start, stop);
+}
