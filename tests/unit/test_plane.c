@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +89,16 @@ static void no_half_attached_state(void **state)
 	assert_nothing_attached();
 }
 
+static void keep_caps(uint32_t low, uint32_t high)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{.effective = low, .permitted = low},
+						 {.effective = high, .permitted = high}};
+
+	if (syscall(SYS_capset, &head, data))
+		_exit(9);
+}
+
 static void without_capabilities(void **state)
 {
 	struct sw_plane_conf conf = nets_conf(SW_ATTACH_TC);
@@ -106,6 +118,41 @@ static void without_capabilities(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_nothing_attached();
+}
+
+/* As a service has them; entering a namespace would take CAP_SYS_ADMIN. */
+static void with_no_more_capabilities_than_needed(void **state)
+{
+	(void)state;
+	nets_run(NULL, "ip link set lo up");
+	for (int clsact = 0; clsact < 2; clsact++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid) {
+			struct sw_plane_conf conf = {.pin_root = nets_root};
+			struct sw_plane *p;
+
+			if (clsact)
+				setenv("SPILLWAY_NO_TCX", "1", 1);
+			keep_caps(1U << CAP_NET_ADMIN,
+				  1U << (CAP_BPF - 32) | 1U << (CAP_PERFMON - 32));
+			if (sw_plane_open(&p, &conf, NULL))
+				_exit(1);
+			sw_plane_leave(p);
+			if (sw_plane_open(&p, &conf, NULL))
+				_exit(2);
+			if (sw_plane_changed(p))
+				_exit(3);
+			sw_plane_close(p, 0);
+			_exit(access(nets_root, F_OK) ? 0 : 4);
+		}
+		waitpid(pid, &status, 0);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+		assert_int_equal(nets_tcx(NULL, "lo").n, 0);
+		assert_int_not_equal(nets_try(NULL, "tc qdisc show dev lo | grep -q clsact"), 0);
+	}
 }
 
 /* ---- what it notices ---------------------------------------------------------------------------
@@ -534,6 +581,7 @@ int main(void)
 		T(bad_settings_give_one_clear_line),
 		T(no_half_attached_state),
 		T(without_capabilities),
+		T(with_no_more_capabilities_than_needed),
 		T(nothing_changed),
 		T(interfaces_come_and_go),
 		T(an_attachment_that_is_taken_away),

@@ -25,23 +25,17 @@ static const struct sw_iface *find(const struct sw_iface *list, size_t n, const 
 	return NULL;
 }
 
-static bool is_wanted(const struct sw_plane *p, const struct sw_iface *iface)
+static int get_named(const char *name, const char *netns, struct sw_iface *out,
+		     struct sw_error *err)
 {
-	if (iface->loopback)
-		return iface->up; /* local clients */
-	if (p->n_interfaces || !p->netns)
-		return false; /* the named ones are looked at on their own */
-	return iface->up && iface->ethernet;
-}
+	int ret = sw_iface_get(name, out);
 
-static int check_named(const char *name, const struct sw_iface *iface, const char *netns,
-		       struct sw_error *err)
-{
-	if (!iface)
-		return sw_fail(err, -ENODEV,
-			       "interface %s: there is none of this name%s%s: ip link", name,
-			       netns ? " in " : "", netns ? netns : "");
-	if (!iface->ethernet && !iface->loopback)
+	if (ret)
+		return sw_fail(err, ret, "interface %s%s%s: %s", name, netns ? " in " : "",
+			       netns ? netns : "",
+			       ret == -ENODEV ? "there is none of this name: ip link"
+					      : strerror(-ret));
+	if (!out->ethernet && !out->loopback)
 		return sw_fail(err, -EPFNOSUPPORT,
 			       "interface %s: only Ethernet and loopback can be guarded; name the "
 			       "Ethernet interface under it",
@@ -49,36 +43,59 @@ static int check_named(const char *name, const struct sw_iface *iface, const cha
 	return 0;
 }
 
+/* The named ones, each once, and lo for local clients. */
+static int list_named(const struct sw_plane *p, struct sw_iface *out, struct sw_error *err)
+{
+	struct sw_iface lo;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_interfaces; i++) {
+		int ret;
+
+		if (find(out, n, p->interfaces[i]))
+			continue;
+		ret = get_named(p->interfaces[i], p->netns, &out[n], err);
+		if (ret)
+			return ret;
+		n++;
+	}
+	if (!find(out, n, "lo") && !sw_iface_get("lo", &lo) && lo.up)
+		out[n++] = lo;
+	return n;
+}
+
+/* All that can be guarded and are up. */
+static int list_up(struct sw_iface **out)
+{
+	int all = sw_iface_list(out), n = 0;
+
+	for (int i = 0; i < all; i++)
+		if ((*out)[i].up && ((*out)[i].ethernet || (*out)[i].loopback))
+			(*out)[n++] = (*out)[i];
+	return all < 0 ? all : n;
+}
+
 int sw_attach_list(const struct sw_plane *p, struct sw_iface **out, struct sw_error *err)
 {
-	struct sw_iface *all, *chosen;
-	int n = sw_iface_list(&all), ret = 0;
-	size_t kept = 0;
+	struct sw_iface *list = NULL;
+	struct sw_error why = {0};
+	int n;
 
-	if (n < 0)
-		return sw_fail(err, n, "listing interfaces: %s", strerror(-n));
-	chosen = calloc(p->n_interfaces + n + 1, sizeof(*chosen));
-	if (!chosen)
-		ret = -ENOMEM;
-	for (size_t i = 0; !ret && i < p->n_interfaces; i++) {
-		const struct sw_iface *iface = find(all, n, p->interfaces[i]);
-
-		ret = check_named(p->interfaces[i], iface, p->netns, err);
-		if (!ret && !find(chosen, kept, iface->name))
-			chosen[kept++] = *iface;
+	if (p->netns && !p->n_interfaces) {
+		n = list_up(&list);
+	} else {
+		list = calloc(p->n_interfaces + 1, sizeof(*list));
+		n = list ? list_named(p, list, &why) : -ENOMEM;
 	}
-	for (int i = 0; !ret && i < n; i++)
-		if (is_wanted(p, &all[i]) && !find(chosen, kept, all[i].name))
-			chosen[kept++] = all[i];
-	if (!ret && !kept)
-		ret = sw_fail(err, -ENODEV, "no interface is up%s%s", p->netns ? " in " : "",
-			      p->netns ? p->netns : "");
-	free(all);
-	if (ret)
-		free(chosen);
-	else
-		*out = chosen;
-	return ret ? ret : (int)kept;
+	if (!n)
+		n = sw_fail(&why, -ENODEV, "no interface is up%s%s", p->netns ? " in " : "",
+			    p->netns ? p->netns : "");
+	if (n < 0) {
+		free(list);
+		return sw_fail(err, n, "%s", why.text[0] ? why.text : strerror(-n));
+	}
+	*out = list;
+	return n;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------- */
@@ -168,9 +185,12 @@ static void drop_tc(const struct sw_plane *p, size_t i)
 
 static const char *silent(const struct sw_iface *iface)
 {
+	char driver[32];
+
 	if (!iface->up)
 		return "the interface is down, so it cannot be seen whether XDP can transmit";
-	if (!strcmp(iface->driver, "veth"))
+	sw_iface_driver(iface->name, driver);
+	if (!strcmp(driver, "veth"))
 		return "XDP cannot transmit, the veth's peer needs GRO for it: ethtool -K PEER gro on";
 	return "XDP cannot transmit, frames sent on trial did not leave";
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "kernel/iface.h"
+#include "kernel/netlink.h"
 
 static int ask(int fd, unsigned long what, const char *name, struct ifreq *ifr)
 {
@@ -41,10 +42,12 @@ static int any_socket(void)
 
 int sw_iface_get(const char *name, struct sw_iface *out)
 {
-	struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
-	int fd = any_socket(), err;
+	int fd, err;
 	struct ifreq ifr;
 
+	if (strlen(name) >= sizeof(out->name))
+		return -ENODEV;
+	fd = any_socket();
 	if (fd < 0)
 		return fd;
 	memset(out, 0, sizeof(*out));
@@ -62,10 +65,20 @@ int sw_iface_get(const char *name, struct sw_iface *out)
 		err = ask(fd, SIOCGIFHWADDR, name, &ifr);
 	out->ethernet = ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER;
 	memcpy(out->mac, ifr.ifr_hwaddr.sa_data, sizeof(out->mac));
-	if (!err && !ask_ethtool(fd, name, &driver))
-		snprintf(out->driver, sizeof(out->driver), "%.31s", driver.driver);
 	close(fd);
 	return err;
+}
+
+void sw_iface_driver(const char *name, char out[32])
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	int fd = any_socket();
+
+	snprintf(out, 32, "none");
+	if (fd >= 0 && !ask_ethtool(fd, name, &info))
+		snprintf(out, 32, "%.31s", info.driver);
+	if (fd >= 0)
+		close(fd);
 }
 
 int sw_iface_list(struct sw_iface **out)
@@ -138,37 +151,43 @@ uint64_t sw_iface_sent(const char *name)
 	return sum;
 }
 
-static bool map_address(const struct sockaddr *sa, struct sw_local *out)
+struct addresses {
+	struct sw_local *out;
+	size_t n, max;
+};
+
+/* An address of ours: IFA_LOCAL where there is a peer's beside it (IPv4), else IFA_ADDRESS. */
+static int take_address(const struct nlmsghdr *nh, void *arg)
 {
-	memset(out, 0, sizeof(*out));
-	if (sa && sa->sa_family == AF_INET) {
-		out->addr[10] = out->addr[11] = 0xff;
-		memcpy(out->addr + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
-		return true;
+	const struct ifaddrmsg *m = NLMSG_DATA(nh);
+	const struct rtattr *a = sw_netlink_attr(IFA_RTA(m), IFA_PAYLOAD(nh), IFA_LOCAL);
+	struct addresses *all = arg;
+	struct sw_local *to = &all->out[all->n];
+
+	if (!a)
+		a = sw_netlink_attr(IFA_RTA(m), IFA_PAYLOAD(nh), IFA_ADDRESS);
+	if (!a || all->n == all->max)
+		return 0;
+	memset(to, 0, sizeof(*to));
+	if (m->ifa_family == AF_INET && RTA_PAYLOAD(a) == 4) {
+		to->addr[10] = to->addr[11] = 0xff;
+		memcpy(to->addr + 12, RTA_DATA(a), 4);
+		all->n++;
+	} else if (m->ifa_family == AF_INET6 && RTA_PAYLOAD(a) == 16) {
+		memcpy(to->addr, RTA_DATA(a), 16);
+		all->n++;
 	}
-	if (sa && sa->sa_family == AF_INET6) {
-		memcpy(out->addr, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
-		return true;
-	}
-	return false;
+	return 0;
 }
 
 int sw_iface_addresses(struct sw_local *out, size_t max)
 {
-	struct ifaddrs *all, *a;
-	struct sw_local one;
-	size_t n = 0;
+	const struct ifaddrmsg every = {.ifa_family = AF_UNSPEC};
+	struct addresses all = {.out = out, .max = max};
+	int err = sw_netlink_dump(NETLINK_ROUTE, RTM_GETADDR, &every, sizeof(every), take_address,
+				  &all);
 
-	if (getifaddrs(&all))
-		return -errno;
-	for (a = all; a; a = a->ifa_next)
-		if (map_address(a->ifa_addr, &one)) {
-			if (n < max)
-				out[n] = one;
-			n++;
-		}
-	freeifaddrs(all);
-	return (int)n;
+	return err ? err : (int)all.n;
 }
 
 long sw_sysctl_ipv4(const char *name, long otherwise)
@@ -186,11 +205,9 @@ long sw_sysctl_ipv4(const char *name, long otherwise)
 	return otherwise;
 }
 
-void sw_iface_levers(struct sw_levers *out)
+void sw_iface_levers(const struct sw_iface *guarded, size_t n, struct sw_levers *out)
 {
-	struct sw_iface *list = NULL;
 	unsigned mtu = 1500;
-	int n = sw_iface_list(&list);
 
 	*out = (struct sw_levers){0};
 	if (sw_sysctl_ipv4("tcp_timestamps", 1))
@@ -201,10 +218,9 @@ void sw_iface_levers(struct sw_levers *out)
 		out->tcp |= SW_TCP_WSCALE;
 	if (sw_sysctl_ipv4("tcp_ecn", 2))
 		out->tcp |= SW_TCP_ECN;
-	for (int i = 0; i < n; i++)
-		if (!list[i].loopback && list[i].up && list[i].mtu >= 576 && list[i].mtu < mtu)
-			mtu = list[i].mtu;
-	free(list);
+	for (size_t i = 0; i < n; i++)
+		if (!guarded[i].loopback && guarded[i].mtu >= 576 && guarded[i].mtu < mtu)
+			mtu = guarded[i].mtu;
 	out->mss4 = mtu - 40;
 	out->mss6 = mtu - 60;
 }

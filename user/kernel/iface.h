@@ -16,11 +16,12 @@ struct sw_iface {
 	bool up, loopback, ethernet;
 	unsigned mtu;
 	uint8_t mac[6];
-	char driver[32]; /* empty: not known */
 };
 
 /* -ENODEV: there is no such interface. */
 int sw_iface_get(const char *name, struct sw_iface *out);
+
+void sw_iface_driver(const char *name, char out[32]); /* "none": not known */
 
 /* All interfaces. *out is to be freed. Returns how many, or a negative errno. */
 int sw_iface_list(struct sw_iface **out);
@@ -28,11 +29,12 @@ int sw_iface_list(struct sw_iface **out);
 /* Packets sent so far, those of XDP included, wherever the driver counts them. */
 uint64_t sw_iface_sent(const char *name);
 
-/* The namespace's own addresses, IPv4 mapped, at most `max`; returns how many there are. */
+/* The namespace's own addresses, IPv4 mapped; returns how many are stored, at most `max`. */
 int sw_iface_addresses(struct sw_local *out, size_t max);
 
-/* What the namespace's sysctls and MTUs allow on a connection that is handed over. */
-void sw_iface_levers(struct sw_levers *out);
+/* What the namespace's sysctls and the MTUs of the guarded interfaces allow on a connection that is
+ * handed over. */
+void sw_iface_levers(const struct sw_iface *guarded, size_t n, struct sw_levers *out);
 
 /* A number under /proc/sys/net/ipv4, or `otherwise`. */
 long sw_sysctl_ipv4(const char *name, long otherwise);

@@ -5,12 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "kernel/pins.h"
@@ -32,30 +30,11 @@ static int make_dirs(const char *path)
 	return mkdir(part, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-static bool is_bpffs(const char *path)
-{
-	struct statfs fs;
-
-	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
-}
-
-/* Does the path lie, or would it lie, in a bpf file system? */
-static bool in_bpffs(const char *path)
-{
-	char part[PATH_MAX];
-	char *slash;
-
-	snprintf(part, sizeof(part), "%s", path);
-	while (access(part, F_OK) && (slash = strrchr(part, '/')) && slash != part)
-		*slash = 0;
-	return is_bpffs(part);
-}
-
 static int make_root(const char *root, struct sw_error *err)
 {
-	if (!in_bpffs(root) && !strncmp(root, BPFFS "/", strlen(BPFFS) + 1))
+	if (!sw_probe_bpffs(root) && !strncmp(root, BPFFS "/", strlen(BPFFS) + 1))
 		mount("bpf", BPFFS, "bpf", 0, "mode=0700");
-	if (!in_bpffs(root))
+	if (!sw_probe_bpffs(root))
 		return sw_fail(err, -ENOTDIR,
 			       "%s is not in a bpf file system: mount -t bpf bpf " BPFFS, root);
 	return 0;
@@ -195,8 +174,7 @@ int sw_pins_reuse_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_err
 	char path[256];
 	int ret = 0;
 
-	bpf_object__for_each_map(map, obj)
-	{
+	bpf_object__for_each_map (map, obj) {
 		struct bpf_map_info info = {0};
 		__u32 size = sizeof(info);
 		int fd;
@@ -221,8 +199,7 @@ int sw_pins_publish_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_e
 	struct bpf_map *map;
 	char path[256];
 
-	bpf_object__for_each_map(map, obj)
-	{
+	bpf_object__for_each_map (map, obj) {
 		struct bpf_map_info pinned = {0}, own = {0};
 		__u32 size = sizeof(own);
 		int fd;

@@ -86,14 +86,18 @@ static int calm_pools(struct sw_plane *p)
 	return 0;
 }
 
-static int write_levers(struct sw_plane *p, struct sw_error *err)
+static int write_levers(struct sw_plane *p, const struct sw_iface *guarded, size_t n,
+			struct sw_error *err)
 {
 	struct sw_levers levers;
 	uint32_t zero = 0;
 
-	sw_iface_levers(&levers);
+	sw_iface_levers(guarded, n, &levers);
+	if (!memcmp(&levers, &p->levers, sizeof(levers)))
+		return 0;
 	if (bpf_map_update_elem(p->maps.levers, &zero, &levers, BPF_ANY))
 		return sw_fail(err, -errno, "writing the map levers: %s", strerror(errno));
+	p->levers = levers;
 	return 0;
 }
 
@@ -145,7 +149,7 @@ static int open_here(struct sw_plane *p, struct sw_error *err)
 	if (!ret)
 		ret = sw_tables_write_local(&p->maps, err);
 	if (!ret)
-		ret = write_levers(p, err);
+		ret = write_levers(p, ifaces, n, err);
 	if (!ret)
 		ret = sw_attach_all(p, ifaces, err);
 	free(ifaces);
@@ -290,13 +294,11 @@ static int changed_here(struct sw_plane *p)
 	if (n < 0)
 		return 1;
 	holds = sw_attach_holds(p, ifaces, n);
-	free(ifaces);
-	if (!holds)
-		return 1;
-	ask_hand_over(p);
-	if (sw_tables_write_local(&p->maps, &err) || write_levers(p, &err))
+	if (holds && (sw_tables_write_local(&p->maps, &err) || write_levers(p, ifaces, n, &err)))
 		sw_log(SW_WARN, "%s", err.text);
-	return 0;
+	free(ifaces);
+	ask_hand_over(p);
+	return !holds;
 }
 
 int sw_plane_changed(struct sw_plane *p)

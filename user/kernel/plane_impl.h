@@ -31,6 +31,7 @@ struct sw_plane {
 	size_t n;
 
 	unsigned pools, listeners; /* 1 + the highest index written */
+	struct sw_levers levers;   /* as written */
 	bool kfunc;		   /* the kernel has what a hand-over needs */
 	const char *why_not;	   /* why connections cannot be handed over here, or NULL */
 };

@@ -159,21 +159,16 @@ static void say_caps(char *detail, size_t size)
 			at += snprintf(detail + at, size - at, " %s", needed[i].name);
 }
 
-static bool is_bpffs_above(const char *root, char *detail, size_t size)
+bool sw_probe_bpffs(const char *path)
 {
 	char part[PATH_MAX];
 	struct statfs fs;
 	char *slash;
 
-	snprintf(part, sizeof(part), "%s", root);
+	snprintf(part, sizeof(part), "%s", path);
 	while (access(part, F_OK) && (slash = strrchr(part, '/')) && slash != part)
 		*slash = 0;
-	if (statfs(part, &fs) || fs.f_type != BPF_FS_MAGIC) {
-		snprintf(detail, size, "none at %.60s: mount -t bpf bpf /sys/fs/bpf", root);
-		return false;
-	}
-	snprintf(detail, size, "%.100s", part);
-	return true;
+	return !statfs(part, &fs) && fs.f_type == BPF_FS_MAGIC;
 }
 
 static bool probe_cgroup2(char *detail, size_t size)
@@ -232,7 +227,7 @@ void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs)
 			.feature = i, .name = features[i].name, .cost = features[i].cost};
 	present[SW_FEAT_CAPS] = sw_probe_caps();
 	present[SW_FEAT_BTF] = !access(BTF_PATH, R_OK);
-	present[SW_FEAT_BPFFS] = is_bpffs_above(bpffs, out[SW_FEAT_BPFFS].detail, 160);
+	present[SW_FEAT_BPFFS] = sw_probe_bpffs(bpffs);
 	present[SW_FEAT_XDP_STORE] = sw_probe_xdp_store();
 	present[SW_FEAT_HAND_OVER] = sw_probe_hand_over();
 	present[SW_FEAT_SYNCOOKIES] = probe_syncookies(out[SW_FEAT_SYNCOOKIES].detail, 160);
@@ -241,6 +236,8 @@ void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs)
 	present[SW_FEAT_CGROUP2] = probe_cgroup2(out[SW_FEAT_CGROUP2].detail, 160);
 	say_caps(out[SW_FEAT_CAPS].detail, 160);
 	snprintf(out[SW_FEAT_BTF].detail, 160, "%s", BTF_PATH);
+	snprintf(out[SW_FEAT_BPFFS].detail, 160,
+		 present[SW_FEAT_BPFFS] ? "%s" : "none at %s: mount -t bpf bpf /sys/fs/bpf", bpffs);
 	for (int i = 0; i < SW_FEATURES; i++) {
 		out[i].present = present[i];
 		if (!out[i].detail[0])

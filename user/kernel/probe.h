@@ -31,6 +31,8 @@ struct sw_probe {
 /* Probes everything; `out` has SW_FEATURES places. `bpffs` is the pin root. */
 void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs);
 bool sw_probe_caps(void);
+/* Does the path lie, or would it lie, in a bpf file system? */
+bool sw_probe_bpffs(const char *path);
 bool sw_probe_xdp_store(void);
 bool sw_probe_hand_over(void);
 /* False as well when SPILLWAY_NO_TCX is set in the environment, for tests of what takes its place.

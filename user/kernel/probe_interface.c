@@ -73,13 +73,14 @@ int sw_probe_interface(const char *name, char *out, size_t size)
 	struct text t = {.out = out, .size = size};
 	__u32 ids[64], n = sizeof(ids) / sizeof(*ids), xdp;
 	struct sw_iface iface;
+	char driver[32];
 	bool generic;
 	int err = sw_iface_get(name, &iface);
 
 	if (err)
 		return err;
-	say(&t, "driver %s, MTU %u, %s\n", iface.driver[0] ? iface.driver : "none", iface.mtu,
-	    iface.up ? "up" : "down");
+	sw_iface_driver(name, driver);
+	say(&t, "driver %s, MTU %u, %s\n", driver, iface.mtu, iface.up ? "up" : "down");
 	if (!iface.ethernet && !iface.loopback) {
 		say(&t, "neither Ethernet nor loopback: cannot be guarded\n");
 		return 0;

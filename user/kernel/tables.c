@@ -3,7 +3,6 @@
  * Configuration to map contents; see tables.h. A whole image of the tables is built in memory
  * beside the image of what the kernel has; image.c moves the kernel from the one to the other.
  */
-#include <arpa/inet.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +10,10 @@
 
 #include "kernel/iface.h"
 #include "kernel/image.h"
+#include "kernel/sets.h"
 #include "kernel/tables.h"
 
 #define SET_BYTES (SW_ANSWERS_PER_SET * sizeof(struct sw_answer))
-#define NO_SET	  0xffff /* a set with nothing in it */
 
 struct build {
 	const struct sw_config *c;
@@ -97,108 +96,11 @@ static int pool_answers(struct build *b, size_t pool)
 	return 0;
 }
 
-/* ---- sets of paths and of CIDRs ------------------------------------------------------------- */
-
-/* Where a key of either map has the number of its set, and how many bytes on the set ends. */
-static size_t set_at(enum sw_table which)
-{
-	return which == SW_T_PATHS ? offsetof(struct sw_path, set)
-				   : offsetof(struct sw_cidr_key, set) + 2;
-}
-
-static uint16_t in_key(enum sw_table which, uint16_t id)
-{
-	return which == SW_T_PATHS ? id : htons(id);
-}
-
-static size_t count_set(const struct sw_rows *t, size_t at, uint16_t key)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->n; i++)
-		n += !memcmp(sw_row(t, i) + at, &key, sizeof(key));
-	return n;
-}
-
-/* Gives `set` this number and tells whether `t` holds exactly it. */
-static bool holds_set(const struct sw_rows *t, size_t at, uint16_t key, struct sw_rows *set)
-{
-	for (size_t i = 0; i < set->n; i++) {
-		const void *row;
-
-		memcpy(sw_row(set, i) + at, &key, sizeof(key));
-		row = sw_rows_find(t, sw_row(set, i));
-		if (!row || memcmp(row, sw_row(set, i), sw_row_size(set)))
-			return false;
-	}
-	return count_set(t, at, key) == set->n;
-}
-
-/* The number for `set`: that of an equal set, else one that neither image uses. */
-static uint16_t number_set(struct build *b, enum sw_table which, struct sw_rows *set)
-{
-	const struct sw_rows *old = &b->old->map[which], *new = &b->new->map[which];
-	size_t at = set_at(which), seen = 0;
-	uint16_t unused = NO_SET;
-
-	/* All numbers in use have been looked at when all rows have been seen. */
-	for (uint16_t id = 0; id < NO_SET && (seen < old->n + new->n || unused == NO_SET); id++) {
-		uint16_t key = in_key(which, id);
-		size_t n_old = count_set(old, at, key), n_new = count_set(new, at, key);
-
-		seen += n_old + n_new;
-		if (n_new ? holds_set(new, at, key, set) : n_old && holds_set(old, at, key, set))
-			return id;
-		if (!n_old && !n_new && unused == NO_SET)
-			unused = id;
-	}
-	return unused;
-}
-
-static int place_set(struct build *b, enum sw_table which, struct sw_rows *set, uint16_t *id)
-{
-	struct sw_rows *new = &b->new->map[which];
-	uint16_t key;
-
-	*id = NO_SET;
-	if (!set->n)
-		return 0;
-	*id = number_set(b, which, set);
-	key = in_key(which, *id);
-	for (size_t i = 0; i < set->n; i++) {
-		memcpy(sw_row(set, i) + set_at(which), &key, sizeof(key));
-		if (sw_rows_set(new, sw_row(set, i), sw_row(set, i) + set->key_size))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The number that stands for what precedes a {name} in a path: index + 1. Prefixes of the old image
- * keep theirs, because its paths are in use until the new ones are. */
-static int place_prefix(struct build *b, const char *bytes, size_t length, uint8_t *number)
-{
-	struct sw_rows *prefixes = &b->new->map[SW_T_PREFIXES];
-	struct sw_prefix want = {.length = length};
-
-	memcpy(want.bytes, bytes, length);
-	for (size_t i = 0; i < prefixes->n; i++) {
-		struct sw_prefix *p = sw_row(prefixes, i);
-
-		if (!p->length)
-			*p = want;
-		if (!memcmp(p, &want, sizeof(want))) {
-			*number = i + 1;
-			return 0;
-		}
-	}
-	return sw_fail(b->err, -E2BIG, "more than %d different beginnings of paths with a {name}",
-		       SW_MAX_PREFIXES);
-}
+/* ---- paths and CIDRs --------------------------------------------------------------------- */
 
 static int path_key(struct build *b, const struct sw_path_conf *conf, struct sw_path *key)
 {
 	const char *rest = conf->path, *open = strchr(rest, '{'), *shut;
-	int err;
 
 	*key = (struct sw_path){.method = conf->method};
 	if (open) {
@@ -208,9 +110,11 @@ static int path_key(struct build *b, const struct sw_path_conf *conf, struct sw_
 				b->err, -EINVAL,
 				"path %s: {name} must follow a '/' within the first %d bytes",
 				conf->path, SW_PREFIX_MAX);
-		err = place_prefix(b, rest, open - rest, &key->prefix);
-		if (err)
-			return err;
+		key->prefix = sw_sets_prefix(b->new, rest, open - rest);
+		if (!key->prefix)
+			return sw_fail(b->err, -E2BIG,
+				       "more than %d different beginnings of paths with a {name}",
+				       SW_MAX_PREFIXES);
 		rest = shut + 1;
 	}
 	if (strlen(rest) > SW_PATH_MAX)
@@ -236,7 +140,7 @@ static int listener_paths(struct build *b, const struct sw_listener_conf *conf, 
 			err = sw_rows_set(&set, &key, &value);
 	}
 	if (!err)
-		err = place_set(b, SW_T_PATHS, &set, id);
+		err = sw_sets_place(b->old, b->new, SW_T_PATHS, &set, id);
 	sw_rows_free(&set);
 	return err;
 }
@@ -255,7 +159,7 @@ static int listener_exempt(struct build *b, const struct sw_listener_conf *conf,
 		err = sw_rows_set(&set, &key, &yes);
 	}
 	if (!err)
-		err = place_set(b, SW_T_EXEMPT, &set, id);
+		err = sw_sets_place(b->old, b->new, SW_T_EXEMPT, &set, id);
 	sw_rows_free(&set);
 	return err;
 }
@@ -448,7 +352,7 @@ int sw_tables_write_local(const struct sw_maps *maps, struct sw_error *err)
 	int ret = n < 0 ? n : sw_rows_read(&have, maps->local);
 	const uint32_t yes = 1;
 
-	for (int i = 0; !ret && i < n && i < SW_MAX_LOCAL; i++)
+	for (int i = 0; !ret && i < n; i++)
 		ret = sw_rows_set(&want, &list[i], &yes);
 	/* Gone ones first: a full map must have room for new ones. */
 	if (!ret)

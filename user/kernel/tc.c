@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -29,25 +30,61 @@ static struct bpf_tc_hook ingress(int ifindex)
 	return hook;
 }
 
-/* Whose filter has our priority and handle? */
+/* ---- what is there ----------------------------------------------------------------------------
+ */
+
+struct filters {
+	enum owner owner; /* of the place that is ours */
+	unsigned n;	  /* in all places */
+};
+
+/* A filter of ours, by the name that the kernel keeps with it: reading programs by their ids would
+ * take CAP_SYS_ADMIN. */
+static bool is_ours(const struct nlmsghdr *nh)
+{
+	const struct tcmsg *tc = NLMSG_DATA(nh);
+	const struct rtattr *a =
+		sw_netlink_attr(TCA_RTA(tc), NLMSG_PAYLOAD(nh, sizeof(*tc)), TCA_OPTIONS);
+
+	if (a)
+		a = sw_netlink_attr(RTA_DATA(a), RTA_PAYLOAD(a), TCA_BPF_NAME);
+	return a && RTA_PAYLOAD(a) > strlen(PROGRAM) &&
+	       !memcmp(RTA_DATA(a), PROGRAM, strlen(PROGRAM));
+}
+
+static int take_filter(const struct nlmsghdr *nh, void *arg)
+{
+	const struct tcmsg *tc = NLMSG_DATA(nh);
+	struct filters *f = arg;
+
+	f->n++;
+	if (TC_H_MAJ(tc->tcm_info) >> 16 == PRIORITY && tc->tcm_handle == HANDLE)
+		f->owner = is_ours(nh) ? WE : ANOTHER;
+	return 0;
+}
+
+static int look(int ifindex, uint32_t direction, struct filters *f)
+{
+	struct tcmsg tc = {.tcm_ifindex = ifindex, .tcm_parent = TC_H_MAKE(TC_H_CLSACT, direction)};
+
+	*f = (struct filters){0};
+	return sw_netlink_dump(NETLINK_ROUTE, RTM_GETTFILTER, &tc, sizeof(tc), take_filter, f);
+}
+
 static enum owner filter_owner(int ifindex)
 {
-	struct bpf_tc_hook hook = ingress(ifindex);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
-	struct bpf_prog_info info = {0};
-	__u32 size = sizeof(info);
-	enum owner owner = ANOTHER;
-	int fd;
+	struct filters f;
 
-	if (bpf_tc_query(&hook, &opts))
-		return NOBODY;
-	fd = bpf_prog_get_fd_by_id(opts.prog_id);
-	if (fd < 0)
-		return ANOTHER;
-	if (!bpf_obj_get_info_by_fd(fd, &info, &size) && !strcmp(info.name, PROGRAM))
-		owner = WE;
-	close(fd);
-	return owner;
+	return look(ifindex, TC_H_MIN_INGRESS, &f) ? NOBODY : f.owner;
+}
+
+/* A question that fails is answered with no. */
+static bool is_unused(int ifindex)
+{
+	struct filters in, out;
+
+	return !look(ifindex, TC_H_MIN_INGRESS, &in) && !look(ifindex, TC_H_MIN_EGRESS, &out) &&
+	       !in.n && !out.n;
 }
 
 bool sw_tc_filter_present(int ifindex)
@@ -71,15 +108,16 @@ static int attach_filter(const struct sw_plane *p, const struct sw_iface *iface,
 	err = bpf_tc_hook_create(&hook);
 	if (err && err != -EEXIST)
 		return err;
-	/* An existing mark tells what it was when we first came. */
-	if (owner == NOBODY) {
+	/* A mark that is there already tells what it was when we first came. */
+	if (!err)
 		unlink(mark);
-		if (symlink(err ? "filter" : "qdisc", mark))
-			sw_log(SW_DEBUG, "%s: %s", mark, strerror(errno));
-	}
+	if (symlink(err ? "filter" : "qdisc", mark) && errno != EEXIST)
+		sw_log(SW_DEBUG, "%s: %s", mark, strerror(errno));
 	err = bpf_tc_attach(&hook, &opts);
 	hold->filter = !err;
 	hold->tc_is_new = owner == NOBODY;
+	if (err && hold->tc_is_new)
+		sw_tc_remove_filter(p, iface->name);
 	return err;
 }
 
@@ -117,28 +155,6 @@ int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, bool tc
 
 /* ---- taking off ----------------------------------------------------------------------------- */
 
-static int count_filter(const struct nlmsghdr *nh, void *count)
-{
-	(void)nh;
-	++*(int *)count;
-	return 0;
-}
-
-/* Filters that others have in either direction. A question that fails counts as one. */
-static int others(int ifindex)
-{
-	struct tcmsg tc = {.tcm_ifindex = ifindex};
-	int count = 0;
-
-	for (int i = 0; i < 2; i++) {
-		tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, i ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS);
-		if (sw_netlink_dump(NETLINK_ROUTE, RTM_GETTFILTER, &tc, sizeof(tc), count_filter,
-				    &count))
-			count++;
-	}
-	return count;
-}
-
 void sw_tc_remove_filter(const struct sw_plane *p, const char *interface)
 {
 	int ifindex = if_nametoindex(interface);
@@ -154,7 +170,7 @@ void sw_tc_remove_filter(const struct sw_plane *p, const char *interface)
 		return;
 	if (filter_owner(ifindex) == WE)
 		bpf_tc_detach(&hook, &opts);
-	if (!strcmp(made, "qdisc") && !others(ifindex)) {
+	if (!strcmp(made, "qdisc") && is_unused(ifindex)) {
 		hook.attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS;
 		bpf_tc_hook_destroy(&hook);
 	}
