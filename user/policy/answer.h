@@ -36,9 +36,11 @@ struct sw_answer_spec {
 };
 
 /* Renders all SW_ANSWERS_PER_SET responses into `out`, index as SW_ANSWER_INDEX(0, ...), padded to
- * one even length with spaces behind the body inside Content-Length. `variants_mask` gets the
- * number of distinct Retry-After variants (a power of two) - 1; unused variant places repeat.
- * -EMSGSIZE: a response is over max_bytes, the error says by how much and for which body. */
+ * one even length with spaces behind the body inside Content-Length; an empty body stays empty and
+ * a header x-spillway-pad takes the padding. `variants_mask` gets the number of distinct
+ * Retry-After variants (a power of two) - 1; unused variant places repeat. On failure `out` is
+ * untouched. -EMSGSIZE: a response is over max_bytes, the error says by how much and for which
+ * body. -EINVAL: a status, Retry-After or max_bytes is out of range. */
 int sw_answers_render(const struct sw_answer_spec *spec, struct sw_answer out[SW_ANSWERS_PER_SET],
 		      uint8_t *variants_mask, struct sw_error *err);
 
