@@ -370,6 +370,8 @@ static void other_ranks_are_dropped(void **state)
 	assert_int_equal(r.w.dropped, 3);
 	assert_true(rig_busy(&r));
 
+	rig_init(&r, UINT32_MAX - 1, -1);
+	assert_int_equal(TELL(&r, 0, RUNNING(1)), -ERANGE);
 	rig_init(&r, 3, -1);
 	assert_int_equal(TELL(&r, 3 + SW_MAX_RANKS - 1, RUNNING(1)), 0);
 	assert_int_equal(TELL(&r, 3 + SW_MAX_RANKS, RUNNING(1)), -ERANGE);

@@ -37,19 +37,27 @@ static void latch_needs_both_clear(void **state)
 /* The signal that set the latch stops while the other goes on: it is let go after stale_after. */
 static void latch_of_a_signal_that_stops(void **state)
 {
-	static const enum sw_on_stale both[] = {SW_STALE_OPEN, SW_STALE_HOLD};
+	static const struct {
+		enum sw_on_stale on_stale;
+		enum sw_signal stops, goes_on;
+	} rows[] = {
+		{SW_STALE_OPEN, SW_SIG_KV_USED, SW_SIG_DECODE_BLOCKS},
+		{SW_STALE_OPEN, SW_SIG_DECODE_BLOCKS, SW_SIG_KV_USED},
+		{SW_STALE_HOLD, SW_SIG_KV_USED, SW_SIG_DECODE_BLOCKS},
+		{SW_STALE_HOLD, SW_SIG_DECODE_BLOCKS, SW_SIG_KV_USED},
+	};
 	struct rig r;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		rig_init(&r, 0, 1);
 		rig_decode(&r, 0.6);
-		r.a.on_stale = both[i];
+		r.a.on_stale = rows[i].on_stale;
 		r.a.hold_for_ms = 60000;
-		TELL(&r, 0, TOTAL(100), USED(90));
+		TELL(&r, 0, TOTAL(100), {rows[i].stops, 90});
 		for (int s = 0; s < 5; s++) {
 			r.now += 1000;
-			TELL(&r, 0, DECODE(10));
+			TELL(&r, 0, {rows[i].goes_on, 10});
 			assert_true(rig_busy(&r));
 		}
 		assert_false(rig_busy_after(&r, 1));
@@ -57,7 +65,7 @@ static void latch_of_a_signal_that_stops(void **state)
 		assert_false(r.w.rank[0].latched);
 		assert_false(rig_busy_after(&r, 8000)); /* held now, and still not back */
 		r.now += 1000;
-		TELL(&r, 0, USED(61));
+		TELL(&r, 0, {rows[i].stops, 61});
 		assert_true(rig_busy(&r));
 	}
 }
@@ -155,6 +163,8 @@ static void stale_holds(void **state)
 	TELL(&r, 1, TOTAL(100), USED(90));
 	assert_true(rig_busy_after(&r, 5001));
 	assert_true(r.w.stale);
+	TELL(&r, 0, TOTAL(100)); /* no load in it */
+	TELL(&r, 1, TOTAL(100));
 	assert_true(rig_busy_after(&r, 29999));
 	assert_false(rig_busy_after(&r, 1));
 	assert_true(r.w.stale);

@@ -100,6 +100,13 @@ static void which_decode_signal(void **state)
 	TELL(&r, 0, DECODE(5));
 	explain(&r, &c, 1);
 	assert_check(&c, SW_SIG_DECODE_BLOCKS, 5, 50, 0, SW_CLEAR);
+
+	rig_init(&r, 0, 1);
+	rig_decode(&r, 0.5);
+	TELL(&r, 0, TOTAL(100), DECODE(0));
+	r.now += 6000;
+	explain(&r, &c, 1);
+	assert_check(&c, SW_SIG_DECODE_BLOCKS, 0, 50, 6000, SW_STALE);
 }
 
 static void inert(void **state)

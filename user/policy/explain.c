@@ -7,19 +7,17 @@
 
 #include "policy/check.h"
 
-/* The decode signal that decided or, with none over, is closest to deciding. */
+/* The decode signal that decides: of the two, held against one total, the larger that is fresh. */
 static struct sw_reading read_decode(const struct sw_rank *r, const struct sw_ageing *a,
 				     uint64_t now_ms)
 {
 	struct sw_reading router = sw_read_signal(r, SW_SIG_DECODE_BLOCKS, a, now_ms);
 	struct sw_reading engine = sw_read_signal(r, SW_SIG_KV_USED, a, now_ms);
 
-	if (r->router_over != r->engine_over)
-		return r->router_over ? router : engine;
 	if (router.fresh != engine.fresh)
 		return router.fresh ? router : engine;
-	if (router.age_ms == UINT64_MAX)
-		return engine;
+	if (engine.age_ms == UINT64_MAX && router.age_ms != UINT64_MAX)
+		return router;
 	return router.value > engine.value ? router : engine;
 }
 
