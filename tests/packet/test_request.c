@@ -118,8 +118,7 @@ static void headers(struct lane *l)
 		"POST /v1/completions? HTTP/1.1\r\n\r\n",
 		"POST /v1/completions?a=/health HTTP/1.1\r\n\r\n",
 		"POST /v1/completions HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\n\r\n",
-		"POST /v1/completions HTTP/1.1\r\n\r\nPOST /v1/completions HTTP/1.1\r\n\r\n"
-		"POST /v1/completions HTTP/1.1\r\n\r\n",
+		"POST /score HTTP/1.1\r\n\r\nPOST /score HTTP/1.1\r\n\r\nPOST /score HTTP/1.1\r\n\r\n",
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -132,7 +131,8 @@ static void headers(struct lane *l)
 /* The first segment cut at every byte, and with it the request in two and the rest alone. */
 static void split(struct lane *l)
 {
-	size_t whole = strlen(REQUEST), readable = strcspn(REQUEST + 5, " ") + 6;
+	static const char text[] = REQUEST;
+	size_t whole = strlen(text), readable = strcspn(text + 5, " ") + 6;
 
 	for (size_t cut = 1; cut <= whole; cut++) {
 		struct talk t;
@@ -141,10 +141,10 @@ static void split(struct lane *l)
 		lane_trying(l, "request cut behind byte %zu", cut);
 		if (!talk_opened(&t, l))
 			continue;
-		rest = talk_segment(&t, cut, 0, TCP_ACK, REQUEST + cut, whole - cut);
+		rest = talk_segment(&t, cut, 0, TCP_ACK, text + cut, whole - cut);
 		if (cut < whole) /* it overtakes the first: comes again */
 			talk_expect(&t, &rest, SW_R_drop_order, NULL);
-		f = talk_segment(&t, 0, 0, TCP_ACK, REQUEST, cut);
+		f = talk_segment(&t, 0, 0, TCP_ACK, text, cut);
 		talk_expect(&t, &f, cut < readable ? SW_R_handover_unread : SW_R_shed_saturated,
 			    NULL);
 	}
