@@ -308,7 +308,7 @@ static void parse(struct checker *c, int argc, char **argv)
 
 		e->request = common;
 		*path = 0;
-		exchange_compose(&e->request, e->name, path + 1, bare ? -1 : size, stream);
+		exchange_compose(&e->request, e->name, path + 1, bare ? -1 : size, stream, true);
 		*path = ' ';
 	}
 }

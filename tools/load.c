@@ -21,7 +21,7 @@ struct step {
 };
 
 struct window { /* one second, or the whole run */
-	unsigned long offered, errors;
+	unsigned long offered, errors, faults[FAULTS];
 	struct tally tally;
 };
 
@@ -33,7 +33,8 @@ struct load {
 	uint64_t step_us;	 /* when this step began */
 	unsigned long step_sent; /* and what was offered in it */
 	unsigned long running;
-	unsigned second;
+	uint64_t begin_us;
+	unsigned second; /* of the last line; one is left out when the machine is too busy */
 	struct window now, all;
 };
 
@@ -56,10 +57,15 @@ static const char usage[] =
 
 static void print_window(struct load *l, struct window *w, const char *key, unsigned value)
 {
-	json_t *line = json_pack("{s:i,s:I,s:I,s:I,s:o}", key, value, "offered",
-				 (json_int_t)w->offered, "running", (json_int_t)l->running,
-				 "errors", (json_int_t)w->errors, "status", tally_json(&w->tally));
+	json_t *faults = json_object(), *line;
 
+	for (int f = FAULT_NONE + 1; f < FAULTS; f++)
+		if (w->faults[f])
+			json_object_set_new(faults, exchange_fault_name(f),
+					    json_integer(w->faults[f]));
+	line = json_pack("{s:i,s:I,s:I,s:I,s:o,s:o}", key, value, "offered", (json_int_t)w->offered,
+			 "running", (json_int_t)l->running, "errors", (json_int_t)w->errors,
+			 "faults", faults, "status", tally_json(&w->tally));
 	json_dumpf(line, stdout, JSON_COMPACT);
 	putchar('\n');
 	fflush(stdout);
@@ -68,33 +74,36 @@ static void print_window(struct load *l, struct window *w, const char *key, unsi
 	*w = (struct window){0};
 }
 
+static void count(struct window *w, const struct exchange_outcome *o)
+{
+	w->faults[o->fault]++;
+	if (o->fault)
+		w->errors++;
+	else
+		tally_add(&w->tally, o->status, o->latency_us);
+}
+
 static void on_end(void *arg, const struct exchange_outcome *o)
 {
 	struct load *l = arg;
 
 	l->running--;
-	if (o->fault) {
-		l->now.errors++;
-		l->all.errors++;
-	} else {
-		tally_add(&l->now.tally, o->status, o->latency_us);
-		tally_add(&l->all.tally, o->status, o->latency_us);
-	}
+	count(&l->now, o);
+	count(&l->all, o);
 	if (!l->running && l->step == l->n_steps)
 		event_base_loopbreak(l->base);
 }
 
 static void offer(struct load *l)
 {
+	const struct exchange_outcome failed = {.fault = FAULT_CONNECT};
+
 	l->now.offered++;
 	l->all.offered++;
 	l->step_sent++;
-	if (!exchange_start(l->base, &l->request, 0, on_end, l)) {
-		l->running++;
-	} else {
-		l->now.errors++;
-		l->all.errors++;
-	}
+	l->running++;
+	if (exchange_start(l->base, &l->request, 0, on_end, l))
+		on_end(l, &failed);
 }
 
 /* Every millisecond: offers what is due by now. */
@@ -128,7 +137,8 @@ static void on_second(int fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	print_window(l, &l->now, "second", ++l->second);
+	l->second = (exchange_now_us() - l->begin_us + 500000) / 1000000;
+	print_window(l, &l->now, "second", l->second);
 }
 
 static void parse_steps(struct load *l, char *list)
@@ -173,7 +183,7 @@ static void parse(struct load *l, int argc, char **argv)
 	if (optind != argc - 1 || !exchange_parse_address(argv[optind], &l->request))
 		args_wrong("one ADDR:PORT or [ADDR6]:PORT is needed",
 			   optind < argc ? argv[optind] : "");
-	exchange_compose(&l->request, "POST", "/v1/chat/completions", size, stream);
+	exchange_compose(&l->request, "POST", "/v1/chat/completions", size, stream, false);
 }
 
 int main(int argc, char **argv)
@@ -187,7 +197,7 @@ int main(int argc, char **argv)
 	l.base = event_base_new();
 	event_add(event_new(l.base, -1, EV_PERSIST, on_pace, &l), &millisecond);
 	event_add(event_new(l.base, -1, EV_PERSIST, on_second, &l), &second);
-	l.step_us = exchange_now_us();
+	l.begin_us = l.step_us = exchange_now_us();
 	event_base_dispatch(l.base);
 	errors = l.all.errors;
 	print_window(&l, &l.all, "total", l.second);

@@ -45,7 +45,8 @@ until_up() { # until_up ADDR:PORT
 	done
 	echo "nothing listens on $1"
 }
-run() { "$BUILD/checker" --timeout-ms 300 "$@"; }
+run() { "$BUILD/checker" "$@"; }
+lied() { run --count 2 --concurrency 2 --timeout-ms 300 --mix "POST /$1" "$LIAR"; }
 
 "$BUILD/engine" --slots 4 --service-ms 80 --tokens 4 --max-queued-reqs 12 \
 	--listen "$ENGINE" --listen "[::1]:$PORT" &
@@ -65,7 +66,7 @@ done
 for lie in short=short short-chunks=short short-head=short extra=wrong other-code=wrong \
 	no-json=wrong no-done=wrong bad-chunk=wrong no-http=wrong open=open reset=reset \
 	silent=timeout; do
-	out=$(run --count 2 --concurrency 2 --mix "POST /${lie%=*}" "$LIAR")
+	out=$(lied "${lie%=*}")
 	check "exit status with ${lie%=*}" [ $? = 1 ]
 	check "noticed: $lie" is "$out" ".faults.${lie#*=} == 2 and .errors == 2"
 done
@@ -85,7 +86,7 @@ check "stream of HTTP/1.0" [ "$(curl -s0N "$ENGINE/v1/completions" -d '{"stream"
 	grep -c '^data: ')" = 5 ]
 check "4 MB" is "$(run --count 2 --post-size 4194304 --split-writes "$ENGINE")" '.ok == 2'
 check "over 4 MB" is "$(run --count 2 --post-size 4194305 --expect-status 413 "$ENGINE")" '.ok == 2'
-out=$(run --count 40 --concurrency 20 --timeout-ms 2000 --expect-status 200,503 "$ENGINE")
+out=$(run --count 40 --concurrency 20 --expect-status 200,503 "$ENGINE")
 check "full: 503" is "$out" '.errors == 0 and .status["503"].count > 0'
 
 "$BUILD/checker" --count 10 "$SLOW" >/dev/null &

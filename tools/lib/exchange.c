@@ -60,7 +60,7 @@ bool exchange_parse_address(const char *text, struct exchange_request *r)
 }
 
 void exchange_compose(struct exchange_request *r, const char *method, const char *path,
-		      long body_size, bool stream)
+		      long body_size, bool stream, bool close)
 {
 	static const char begin[] =
 		"{\"model\":\"demo\",\"stream\":%s,\"messages\":[{\"role\":\"user\","
@@ -84,8 +84,8 @@ void exchange_compose(struct exchange_request *r, const char *method, const char
 			memcpy(r->body + body_size - strlen(end), end, strlen(end));
 		}
 	}
-	n = asprintf(&r->head, "%s %s HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n%s\r\n",
-		     method, path, length);
+	n = asprintf(&r->head, "%s %s HTTP/1.1\r\nHost: engine\r\n%s%s\r\n", method, path,
+		     close ? "Connection: close\r\n" : "", length);
 	if (n < 0)
 		abort();
 	r->head_length = n;

@@ -57,9 +57,10 @@ int exchange_start(struct event_base *base, const struct exchange_request *r, ui
 bool exchange_parse_address(const char *text, struct exchange_request *r);
 
 /* Fills head and body of a request: `body_size` bytes of a chat completion, streamed or not, unless
- * `body_size` is negative (no body, as for GET). Asks the server to close. */
+ * `body_size` is negative (no body, as for GET). `close`: asks the server to close, and expects it;
+ * else the client closes when it has its answer. */
 void exchange_compose(struct exchange_request *r, const char *method, const char *path,
-		      long body_size, bool stream);
+		      long body_size, bool stream, bool close);
 
 uint64_t exchange_now_us(void); /* CLOCK_MONOTONIC */
 
