@@ -95,7 +95,7 @@ kill $!
 check "a client that goes frees its slot" soon '.running == 0 and .waiting == 0 and .gone == 10'
 
 sim kv=0.95 >/dev/null
-check "forced KV use" [ "$(curl -s "$ENGINE/metrics" | grep -c '^vllm:kv_cache_usage_perc{.*} 0.9500$')" = 1 ]
+check "forced KV use" grep -q '^vllm:kv_cache_usage_perc{.*} 0.9500$' <(curl -s "$ENGINE/metrics")
 check "a wrong word is refused" is "$(sim kv=2)" .error
 check "KV use as it is" is "$(sim kv=auto)" '.kv == 0'
 for page in html='<html>' garbage='{{{' 500=wished ok=num_gpu_blocks; do
