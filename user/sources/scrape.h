@@ -20,21 +20,24 @@ struct sw_target {
 	const char *bearer_token_file; /* read anew when it changes; NULL: none */
 	const char *ca_file;	       /* NULL: the system's */
 	int insecure;		       /* 1: do not verify the certificate */
-	const char *netns; /* path of a network namespace to connect from; NULL: the daemon's own */
+	const char *netns; /* path or "pid:N" of a network namespace to connect from; NULL: ours */
 };
 
-/* Called on the loop after each scrape. n >= 0: that many reports; n < 0: negative errno, and
- * err->text says why (unreachable, time-out, over 4 MB, HTTP status, not metrics text, ...). */
+/* Called on the loop after each scrape; may add and remove targets, its own too. n >= 0: that many
+ * reports; n < 0: negative errno, and err->text says why (unreachable, time-out, over 4 MB, HTTP
+ * status, not metrics text, ...). */
 typedef void (*sw_scrape_cb)(void *arg, int n, const struct sw_report *reports,
 			     const struct sw_error *err);
 
 #define SW_SCRAPE_LIMIT (4u << 20) /* bytes of a page after decompression */
 
+/* The caller ignores SIGPIPE. */
 int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_error *err);
 /* Starts scraping a target at once, then each period. Strings are copied. *id is for remove. */
 int sw_scraper_add(struct sw_scraper *s, const struct sw_target *t, sw_scrape_cb cb, void *arg,
 		   int *id, struct sw_error *err);
 void sw_scraper_remove(struct sw_scraper *s, int id);
+/* Not from a callback. */
 void sw_scraper_free(struct sw_scraper *s);
 
 #endif
