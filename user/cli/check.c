@@ -29,6 +29,17 @@ static void print_probes(const struct sw_probe *probes)
 			printf("without %s: %s\n", probes[i].name, probes[i].cost);
 }
 
+/* Without these spillwayd cannot start; it mounts a bpf file system on its own, and has a way round
+ * the rest. */
+static bool is_enough(const struct sw_probe *probes)
+{
+	for (int i = 0; i < SW_FEATURES; i++)
+		if (!probes[i].present &&
+		    (probes[i].feature == SW_FEAT_CAPS || probes[i].feature == SW_FEAT_BTF))
+			return false;
+	return true;
+}
+
 int cli_check(const struct cli_options *o, int argc, char **argv)
 {
 	struct sw_probe probes[SW_FEATURES] = {0};
@@ -49,14 +60,14 @@ int cli_check(const struct cli_options *o, int argc, char **argv)
 		print_probes(probes);
 		if (o->interface)
 			printf("\ninterface %s\n%s\n", o->interface, facts);
-		return CLI_OK;
+		return is_enough(probes) ? CLI_OK : CLI_FAILED;
 	}
 	out = json_pack("{s:[], s:s?, s:s}", "features", "interface", o->interface, "facts", facts);
 	for (int i = 0; i < SW_FEATURES; i++)
 		json_array_append_new(json_object_get(out, "features"), probe_json(&probes[i]));
 	cli_print_json(out);
 	json_decref(out);
-	return CLI_OK;
+	return is_enough(probes) ? CLI_OK : CLI_FAILED;
 }
 
 static const struct {
