@@ -175,28 +175,36 @@ static void tags(struct lane *l)
 
 /* As GRO, or a local sender with segmentation offload, delivers a large prompt: one skb, headers
  * linear, all the rest in fragments, checksum partial. Answered as one. */
-static void super_segment(struct lane *l)
+static void one_super_segment(struct wire *wire, struct lane *l, size_t len)
 {
-	static char text[6000] = REQUEST;
-	struct wire wire;
+	static char text[FRAME_MAX];
+	struct talk t = talk_new(l);
 	struct result r;
 	struct frame f;
-	struct talk t;
+
+	lane_trying(l, "super-segment of %zu bytes", len);
+	memset(text, 'x', sizeof(text));
+	memcpy(text, REQUEST, strlen(REQUEST));
+	t.syn.sum = SUM_PARTIAL;
+	if (!wire_open(wire, &t))
+		return;
+	f = talk_segment(&t, 0, 0, TCP_ACK, text, len);
+	exchange(wire, &t, &f, SW_R_shed_saturated, 1400, &r);
+	f = talk_segment(&t, len, LENGTH, TCP_ACK, text, len);
+	exchange(wire, &t, &f, SW_R_drain_data, 1400, &r);
+	expect_silence(wire, &t);
+}
+
+static void super_segment(struct lane *l)
+{
+	size_t headers = 14 + (l->family == 4 ? 20 : 40) + 32;
+	struct wire wire;
 
 	if (l->hook == HOOK_XDP || l->hook == HOOK_XDP_REDIRECT || !wire_up(&wire, l->w))
 		return;
 	wire_attach(&wire, l);
-	lane_trying(l, "super-segment in fragments");
-	memset(text + strlen(REQUEST), 'x', sizeof(text) - strlen(REQUEST));
-	t = talk_new(l);
-	t.syn.sum = SUM_PARTIAL;
-	if (wire_open(&wire, &t)) {
-		f = talk_segment(&t, 0, 0, TCP_ACK, text, sizeof(text));
-		exchange(&wire, &t, &f, SW_R_shed_saturated, 1400, &r);
-		f = talk_segment(&t, sizeof(text), LENGTH, TCP_ACK, text, sizeof(text));
-		exchange(&wire, &t, &f, SW_R_drain_data, 1400, &r);
-		expect_silence(&wire, &t);
-	}
+	one_super_segment(&wire, l, 6000);
+	one_super_segment(&wire, l, 65535 - headers); /* the largest that is not cut on its way */
 	wire_down(&wire);
 }
 

@@ -135,7 +135,7 @@ void frame_build(const struct frame *f, struct packet *p)
 {
 	uint8_t *at = put_ethernet(f, p->bytes);
 
-	assert(f->payload_len <= FRAME_MAX - 200);
+	assert(f->payload_len <= FRAME_MAX - 130);
 	p->l3 = at - p->bytes;
 	at = f->family == 4 ? put_ipv4(f, at) : put_ipv6(f, at);
 	p->l4 = at - p->bytes;

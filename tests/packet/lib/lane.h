@@ -22,7 +22,7 @@ struct lane {
 struct result {
 	enum sw_reason reason;
 	unsigned listener;
-	uint8_t bytes[FRAME_MAX + 600];
+	uint8_t bytes[FRAME_MAX];
 	size_t len;
 	struct reply reply;	       /* of a REPLY */
 	unsigned set, family, variant; /* of the canned answer in it */
