@@ -29,6 +29,7 @@ struct daemon {
 	size_t n_events;
 	struct sw_lock lock;
 	unsigned seconds;
+	bool look; /* for servers at the next second */
 	int argc;
 	char **argv;
 };
@@ -56,8 +57,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	d->seconds++;
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
-	if (d->seconds % SERVER_CHECK_S == 0)
+	if (d->look || d->seconds % SERVER_CHECK_S == 0)
 		sw_planes_look_for_servers(&d->live);
+	d->look = false;
 	if (d->seconds % KEY_LIFE_S == 0)
 		sw_planes_rotate_keys(&d->live);
 }
@@ -105,6 +107,7 @@ static int reload(struct daemon *d, struct sw_error *err)
 	if (sw_config_from_args(d->argc, d->argv, &next, err) != SW_ARGS_RUN)
 		return -EINVAL;
 	e = check_fixed(d->live.conf, next, err);
+	sw_gates_beat(&d->live); /* a large configuration takes a while to apply */
 	if (!e)
 		e = sw_switch(&d->live, next, err);
 	if (e) {
@@ -114,7 +117,7 @@ static int reload(struct daemon *d, struct sw_error *err)
 	sw_log_level(d->live.conf->log_level);
 	tv = period(d->live.conf->heartbeat_ms);
 	event_add(d->beat, &tv);
-	sw_planes_look_for_servers(&d->live);
+	d->look = true;
 	return 0;
 }
 

@@ -27,6 +27,15 @@ static bool same_attachment(const struct sw_plane_conf *a, const struct sw_plane
 	return true;
 }
 
+/* Does each pool keep its index, by which the kernel knows it? */
+static bool same_indices(const struct sw_config *was, const struct sw_config *is)
+{
+	for (size_t i = 0; i < was->n_pools && i < is->n_pools; i++)
+		if (strcmp(was->pools[i].name, is->pools[i].name))
+			return false;
+	return true;
+}
+
 /* Gives an open plane the new tables, and attaches it anew where that is to be otherwise: the new
  * one takes the running one's pins over, which is only left when nothing can fail any more. */
 static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new,
@@ -38,8 +47,8 @@ static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct 
 
 	if (!old || !old->plane)
 		return sw_planes_try(new, next, err);
-	/* Pools are known to the kernel by index, which may mean another pool in `next` */
-	sw_gates_pause(live, old);
+	if (!same_indices(live->conf, next))
+		sw_gates_pause(live, old);
 	if (!same_attachment(&was, &is))
 		return sw_planes_open_one(new, next, err);
 	e = sw_plane_configure(old->plane, next, err);
