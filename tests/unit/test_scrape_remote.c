@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Scraping over TLS, served by openssl(1), and from other network namespaces, made on the spot. */
+/* Scraping over TLS, served by openssl(1), from other network namespaces, made on the spot, and
+ * with a name server that does not answer. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -193,11 +195,89 @@ static void a_target_may_be_in_another_namespace(void **state)
 	assert_int_equal(before.st_ino, after.st_ino);
 }
 
+/* ---- a name server that does not answer ---- */
+
+struct beats {
+	uint64_t last, longest;
+};
+
+static void on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	struct beats *b = arg;
+	uint64_t now = now_ms();
+
+	(void)fd;
+	(void)what;
+	if (b->last && now - b->last > b->longest)
+		b->longest = now - b->last;
+	b->last = now;
+}
+
+static void on_timeout(void *arg, int n, const struct sw_report *reports,
+		       const struct sw_error *err)
+{
+	(void)reports;
+	(void)err;
+	*(int *)arg = n;
+}
+
+/* In namespaces of its own, where 127.0.0.1 is the only name server and keeps silent: the longest
+ * time in ms that the loop stood still, 254: no scrape timed out, 255: no namespaces. */
+static int stand_still(void)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	struct sw_target t = {.url = "http://slow.spillway.test/metrics", .timeout_ms = 200};
+	struct beats beats = {};
+	struct event *beat;
+	int id, s, result = 0;
+
+	if (unshare(CLONE_NEWNET | CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(in_dir("resolv.conf"), "/etc/resolv.conf", NULL, MS_BIND, NULL))
+		return 255;
+	s = socket(AF_INET, SOCK_DGRAM, 0);
+	if (ioctl(s, SIOCSIFFLAGS, &up) || bind(s, (void *)&a, sizeof(a)))
+		return 255;
+	base = event_base_new();
+	beat = event_new(base, -1, EV_PERSIST, on_beat, &beats);
+	event_add(beat, &(struct timeval){.tv_usec = 10000});
+	sw_scraper_new(&scraper, base, NULL);
+	sw_scraper_add(scraper, &t, on_timeout, &result, &id, NULL);
+	event_base_loopexit(base, &(struct timeval){.tv_usec = 700000});
+	event_base_dispatch(base);
+	sw_scraper_remove(scraper, id); /* with the second try under way */
+	on_beat(-1, 0, &beats);
+	return result != -ETIMEDOUT ? 254 : beats.longest > 253 ? 253 : (int)beats.longest;
+}
+
+static void a_silent_name_server_does_not_stop_the_loop(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	write_file(in_dir("resolv.conf"), "nameserver 127.0.0.1\n");
+	pid = fork();
+	if (!pid)
+		_exit(stand_still());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unlink(in_dir("resolv.conf"));
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 255) {
+		print_message("SKIP: making network and mount namespaces needs CAP_SYS_ADMIN\n");
+		skip();
+	}
+	assert_in_range(WEXITSTATUS(status), 0, 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCRAPING_TEST(https_is_verified),
 		SCRAPING_TEST(a_target_may_be_in_another_namespace),
+		SCRAPING_TEST(a_silent_name_server_does_not_stop_the_loop),
 	};
 
 	return cmocka_run_group_tests(tests, scraping_group_setup, scraping_group_teardown);
