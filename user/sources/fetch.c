@@ -280,16 +280,6 @@ static void set_options(struct sw_fetch *f, const struct sw_target *target)
 	}
 }
 
-/* "pid:N" stands for the namespace of a process. NULL: out of memory. */
-static char *netns_path(const char *netns)
-{
-	char *path;
-
-	if (strncmp(netns, "pid:", 4))
-		return strdup(netns);
-	return asprintf(&path, "/proc/%s/ns/net", netns + 4) < 0 ? NULL : path;
-}
-
 int sw_fetch_new(struct sw_fetch **out, struct sw_curl_loop *loop, const struct sw_target *target,
 		 sw_fetch_cb cb, void *arg, struct sw_error *err)
 {
@@ -304,7 +294,7 @@ int sw_fetch_new(struct sw_fetch **out, struct sw_curl_loop *loop, const struct 
 	if (target->bearer_token_file)
 		f->token_file = strdup(target->bearer_token_file);
 	if (target->netns)
-		f->netns = netns_path(target->netns);
+		f->netns = strdup(target->netns);
 	f->easy = curl_easy_init();
 	if (!f->easy || !f->token_file != !target->bearer_token_file ||
 	    !f->netns != !target->netns) {

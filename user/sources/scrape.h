@@ -20,7 +20,7 @@ struct sw_target {
 	const char *bearer_token_file; /* read anew when it changes; NULL: none */
 	const char *ca_file;	       /* NULL: the system's */
 	int insecure;		       /* 1: do not verify the certificate */
-	const char *netns; /* path or "pid:N" of a network namespace to connect from; NULL: ours */
+	const char *netns; /* path of a network namespace to connect from; NULL: the daemon's own */
 };
 
 /* Called on the loop after each scrape; may add and remove targets, its own too. n >= 0: that many
