@@ -312,20 +312,23 @@ static void paths(void **state)
 {
 	struct sw_config *c = conf_good(
 		LISTENER("    paths:\n"
-			 "      shed: [/mine, GET /mine, \"/a/{name}\"]\n"
-			 "      pass: [/mine/not, GET /v1/rerank, \"/v2/models/{name}/infer\","
-			 " /a/b]\n"));
+			 "      shed: [/mine, GET /mine, \"/a/{name}\", /b/]\n"
+			 "      pass: [/mine/not, GET /v2/rerank, \"/v2/models/{name}/infer\","
+			 " /a/b, \"/b/{name}\",\n        \"/v1/{name}\"]\n"));
 	const struct sw_listener_conf *l = &c->listeners[0];
 
 	(void)state;
 	assert_int_equal(find_path(l, SW_METHOD_POST, "/mine")->action, SW_PATH_SHED);
 	assert_int_equal(find_path(l, SW_METHOD_GET, "/mine")->action, SW_PATH_SHED);
-	assert_int_equal(find_path(l, SW_METHOD_POST, "/v1/rerank")->action, SW_PATH_SHED);
+	assert_int_equal(find_path(l, SW_METHOD_POST, "/v2/rerank")->action, SW_PATH_SHED);
 	assert_int_equal(find_path(l, SW_METHOD_POST, "/a/b")->action, SW_PATH_PASS);
 	assert_int_equal(find_path(l, SW_METHOD_GET, "/a/b")->action, SW_PATH_PASS);
 	assert_null(find_path(l, SW_METHOD_PUT, "/a/b"));
 	assert_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/infer"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/generate"));
+	assert_non_null(find_path(l, SW_METHOD_POST, "/b/"));
+	assert_non_null(find_path(l, SW_METHOD_POST, "/v1/chat/completions"));
+	assert_null(find_path(l, SW_METHOD_POST, "/v1/completions"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/generate"));
 	assert_null(find_path(l, SW_METHOD_POST, "/"));
 	for (size_t i = 0; i < l->n_paths; i++)

@@ -26,7 +26,7 @@ static bool parse_digits(const char *text, unsigned long max, unsigned long *out
 {
 	size_t length = strspn(text, "0123456789");
 
-	if (!length || length > 5 || text[length])
+	if (!length || text[length])
 		return false;
 	*out = strtoul(text, NULL, 10);
 	return *out <= max;
