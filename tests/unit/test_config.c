@@ -312,9 +312,9 @@ static void paths(void **state)
 {
 	struct sw_config *c = conf_good(
 		LISTENER("    paths:\n"
-			 "      shed: [/mine, GET /mine, \"/a/{name}\", /b/]\n"
+			 "      shed: [/mine, GET /mine, \"/a/{name}\", /b/, /b//x]\n"
 			 "      pass: [/mine/not, GET /v2/rerank, \"/v2/models/{name}/infer\","
-			 " /a/b, \"/b/{name}\",\n        \"/v1/{name}\"]\n"));
+			 " /a/b, \"/b/{name}\",\n        \"/b/{name}/x\", \"/v1/{name}\"]\n"));
 	const struct sw_listener_conf *l = &c->listeners[0];
 
 	(void)state;
@@ -327,6 +327,7 @@ static void paths(void **state)
 	assert_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/infer"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/v2/models/{name}/generate"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/b/"));
+	assert_non_null(find_path(l, SW_METHOD_POST, "/b//x"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/v1/chat/completions"));
 	assert_null(find_path(l, SW_METHOD_POST, "/v1/completions"));
 	assert_non_null(find_path(l, SW_METHOD_POST, "/generate"));

@@ -78,6 +78,8 @@ static bool covers(const char *pattern, const char *path)
 static void add(const struct sw_place *at, struct sw_listener_conf *l, enum sw_method method,
 		const char *path, enum sw_path_action action, enum sw_family family)
 {
+	if (at->build->err)
+		return;
 	for (size_t i = 0; i < l->n_paths; i++)
 		if (l->paths[i].method == method && !strcmp(l->paths[i].path, path))
 			return;
@@ -95,6 +97,8 @@ static void pass(const struct sw_place *at, struct sw_listener_conf *l, const st
 	bool used[SW_METHOD_TRACE + 1] = {false};
 	size_t kept = 0;
 
+	if (at->build->err)
+		return;
 	for (size_t i = 0; i < l->n_paths; i++) {
 		struct sw_path_conf *p = &l->paths[i];
 		bool hit = !rule->method || rule->method == p->method;
