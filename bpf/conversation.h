@@ -133,8 +133,6 @@ static __always_inline int on_request(ctx_t *ctx, struct scene *s)
 	int kind, give;
 
 	if (find_answer(&s->p, &known)) { /* whatever was decided a moment ago stays decided */
-		if ((__s32)(s->p.seq - known.next) > 0)
-			return SW_R_drop_order;
 		if ((__s32)(next - known.next) < 0)
 			next = known.next;
 		s->cause = known.mark >> 2 & 3;

@@ -8,7 +8,7 @@
 #ifndef SPILLWAY_BPF_RECENT_H
 #define SPILLWAY_BPF_RECENT_H
 
-#include "parse.h"
+#include "reply.h"
 
 static __always_inline struct sw_recent *recent_place(const struct packet *p)
 {
@@ -30,7 +30,9 @@ static __always_inline void remember_answer(const struct packet *p, __u32 cause,
 			(p->ack & ~15U) | cause << 2 | family | (__u64)next << 32;
 }
 
-/* The entry of this packet's conversation, copied to `out`; 0: none. */
+/* Copies the entry of this packet's conversation to `out`; 0: there is none. A reused port may have
+ * the same mark, once in 2,048 times; so the packet must also lie in what the entry has
+ * acknowledged, or right behind it, and the SYN-ACK's window bounds how much that can be. */
 static __always_inline int find_answer(const struct packet *p, struct sw_recent *out)
 {
 	struct sw_recent *place = recent_place(p);
@@ -41,7 +43,8 @@ static __always_inline int find_answer(const struct packet *p, struct sw_recent 
 	word = *(volatile __u64 *)place;
 	out->mark = word;
 	out->next = word >> 32;
-	return word && (out->mark & ~15U) == (p->ack & ~15U);
+	return word && (out->mark & ~15U) == (p->ack & ~15U) &&
+	       out->next - p->seq <= WINDOW_SYN_ACK + 1;
 }
 
 #endif
