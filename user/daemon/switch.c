@@ -49,8 +49,11 @@ static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct 
 		return sw_planes_try(new, next, err);
 	if (!same_indices(live->conf, next))
 		sw_gates_pause(live, old);
-	if (!same_attachment(&was, &is))
-		return sw_planes_open_one(new, next, err);
+	if (!same_attachment(&was, &is)) {
+		e = sw_planes_open_one(new, next, err);
+		new->is_new = false; /* the same maps, counted on */
+		return e;
+	}
 	e = sw_plane_configure(old->plane, next, err);
 	new->plane = e < 0 ? NULL : old->plane;
 	new->n_named = old->n_named;
@@ -60,7 +63,8 @@ static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct 
 /* Back to the running configuration. */
 static void switch_back(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new)
 {
-	bool shared = old && old->plane, attached = new->plane &&shared &&new->plane != old->plane;
+	bool shared = old && old->plane;
+	bool attached = shared && new->plane &&new->plane != old->plane;
 	struct sw_error err = {0};
 	int e;
 
