@@ -110,7 +110,7 @@ static void native_xdp_where_the_driver_transmits(void **state)
 	peer_with_gro();
 	p = nets_open(SW_ATTACH_AUTO);
 	assert_true(nets_attachment(p, "veth0")->xdp);
-	assert_int_equal(nets_attachment(p, "veth0")->xdp_hook, SW_HOOK_XDP_NATIVE);
+	assert_int_equal(nets_attachment(p, "veth0")->xdp_hook, SW_HOOK_XDP_REDIRECT);
 	assert_string_equal(nets_attachment(p, "veth0")->note, "");
 	assert_false(nets_attachment(p, "lo")->xdp);
 	assert_int_equal(nets_xdp(nets_guarded, "veth0").n, 1);
@@ -346,13 +346,15 @@ static void live_and_die(enum sw_attach attach)
 	pid = fork();
 	if (!pid) {
 		struct sw_plane_conf conf = nets_conf(attach);
+		struct sw_error err = {0};
 		struct sw_plane *p;
 
-		if (!sw_plane_open(&p, &conf, NULL) &&
+		if (!sw_plane_open(&p, &conf, &err) &&
 		    !sw_plane_set_pool(p, 3, SW_MODE_SHED, SW_CAUSE_NO_SLOTS,
 				       sw_now_ns() + 1000000000) &&
 		    write(ready[1], "", 1) == 1)
 			pause();
+		fprintf(stderr, "%s\n", err.text);
 		_exit(1);
 	}
 	close(ready[1]);

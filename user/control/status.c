@@ -122,9 +122,9 @@ json_t *sw_explain_json(const struct sw_live *live, const struct sw_live_pool *p
 
 static json_t *attachment_json(const struct sw_attachment *a)
 {
-	const char *xdp = !a->xdp			      ? "none"
-			  : a->xdp_hook == SW_HOOK_XDP_NATIVE ? "native"
-							      : "generic";
+	const char *xdp = !a->xdp			       ? "none"
+			  : a->xdp_hook != SW_HOOK_XDP_GENERIC ? "native"
+							       : "generic";
 
 	return json_pack("{s:o, s:s, s:s, s:s}", "name", text(a->interface), "xdp", xdp, "tc",
 			 a->tc_hook == SW_HOOK_TCX ? "tcx" : "clsact", "note", a->note);

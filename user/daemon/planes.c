@@ -64,9 +64,9 @@ static void say_attached(const struct sw_live_plane *plane)
 	sw_plane_where(plane->netns, where, sizeof(where));
 	for (size_t i = 0; i < n; i++)
 		sw_log(SW_INFO, "guarding %s %s: %s, %s%s%s", at[i].interface, where,
-		       !at[i].xdp			      ? "no xdp"
-		       : at[i].xdp_hook == SW_HOOK_XDP_NATIVE ? "xdp native"
-							      : "xdp generic",
+		       !at[i].xdp			       ? "no xdp"
+		       : at[i].xdp_hook != SW_HOOK_XDP_GENERIC ? "xdp native"
+							       : "xdp generic",
 		       at[i].tc_hook == SW_HOOK_TCX ? "tcx" : "clsact", at[i].note[0] ? "; " : "",
 		       at[i].note);
 }

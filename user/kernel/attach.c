@@ -112,6 +112,14 @@ static int without_xdp(const struct sw_plane *p, struct sw_attachment *at, const
 		       at->interface, why);
 }
 
+static bool is_veth(const char *interface)
+{
+	char driver[32];
+
+	sw_iface_driver(interface, driver);
+	return !strcmp(driver, "veth");
+}
+
 static int plan_xdp(const struct sw_plane *p, struct sw_attachment *at, struct sw_error *err)
 {
 	uint32_t present;
@@ -128,8 +136,9 @@ static int plan_xdp(const struct sw_plane *p, struct sw_attachment *at, struct s
 		return without_xdp(p, at, why, err);
 	}
 	at->xdp = true;
-	at->xdp_hook =
-		p->attach == SW_ATTACH_XDP_GENERIC ? SW_HOOK_XDP_GENERIC : SW_HOOK_XDP_NATIVE;
+	at->xdp_hook = p->attach == SW_ATTACH_XDP_GENERIC ? SW_HOOK_XDP_GENERIC
+		       : is_veth(at->interface)		  ? SW_HOOK_XDP_REDIRECT
+							  : SW_HOOK_XDP_NATIVE;
 	return 0;
 }
 
@@ -185,12 +194,9 @@ static void drop_tc(const struct sw_plane *p, size_t i)
 
 static const char *silent(const struct sw_iface *iface)
 {
-	char driver[32];
-
 	if (!iface->up)
 		return "the interface is down, so it cannot be seen whether XDP can transmit";
-	sw_iface_driver(iface->name, driver);
-	if (!strcmp(driver, "veth"))
+	if (is_veth(iface->name))
 		return "XDP cannot transmit, the veth's peer needs GRO for it: ethtool -K PEER gro on";
 	return "XDP cannot transmit, frames sent on trial did not leave";
 }

@@ -17,6 +17,7 @@ int sw_program(const struct sw_plane *p, enum sw_hook hook)
 {
 	switch (hook) {
 	case SW_HOOK_XDP_NATIVE: return bpf_program__fd(p->obj->progs.spillway_xdp);
+	case SW_HOOK_XDP_REDIRECT: return bpf_program__fd(p->obj->progs.spillway_xdp_redirect);
 	case SW_HOOK_XDP_GENERIC: return bpf_program__fd(p->obj->progs.spillway_xdp_generic);
 	default: return bpf_program__fd(p->obj->progs.spillway_tc);
 	}
@@ -72,6 +73,7 @@ static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted
 	int ret;
 
 	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
+	bpf_program__set_autoload(obj->progs.spillway_xdp_redirect, want->xdp_redirect);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
 	obj->rodata->have_hand_over = p->kfunc;
 	bpf_map__set_max_entries(obj->maps.answers, want->answer_sets * SW_ANSWERS_PER_SET);

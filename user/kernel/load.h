@@ -6,7 +6,7 @@
 #include "kernel/plane_impl.h"
 
 struct sw_wanted {
-	bool xdp, xdp_generic; /* spillway_tc always is */
+	bool xdp, xdp_redirect, xdp_generic; /* spillway_tc always is */
 	unsigned answer_sets;
 };
 

@@ -117,6 +117,7 @@ static int load_as_planned(struct sw_plane *p, unsigned answer_sets, struct sw_e
 
 	for (size_t i = 0; i < p->n; i++) {
 		want.xdp |= p->at[i].xdp && p->at[i].xdp_hook == SW_HOOK_XDP_NATIVE;
+		want.xdp_redirect |= p->at[i].xdp && p->at[i].xdp_hook == SW_HOOK_XDP_REDIRECT;
 		want.xdp_generic |= p->at[i].xdp && p->at[i].xdp_hook == SW_HOOK_XDP_GENERIC;
 	}
 	return sw_load(p, &want, err);

@@ -21,7 +21,14 @@
 
 struct sw_plane;
 
-enum sw_hook { SW_HOOK_XDP_NATIVE, SW_HOOK_XDP_GENERIC, SW_HOOK_TCX, SW_HOOK_CLSACT };
+enum sw_hook {
+	SW_HOOK_XDP_NATIVE,
+	SW_HOOK_XDP_REDIRECT, /* native, with answers redirected: veth's XDP_TX does not wake its
+				 peer */
+	SW_HOOK_XDP_GENERIC,
+	SW_HOOK_TCX,
+	SW_HOOK_CLSACT,
+};
 
 struct sw_attachment { /* what is attached where, for status and logs */
 	char interface[16];
