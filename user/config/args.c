@@ -95,7 +95,7 @@ struct args {
 	struct sw_doc_listener listener; /* what each listener gets */
 	char **guards, **scrapes;
 	unsigned n_guards, n_scrapes;
-	char retry_after[16]; /* MIN of MIN:MAX */
+	char retry_after[64]; /* MIN of MIN:MAX */
 };
 
 /* A flag stands for its field, for what that is part of and its parts, and for a field of the same
@@ -203,13 +203,15 @@ static int take(struct args *a, const struct flag *f, char *value, struct sw_err
 	case SCRAPES: a->scrapes[a->n_scrapes++] = value; break;
 	case EXEMPTS: a->listener.exempt[a->listener.exempt_count++] = value; break;
 	case CHECK: a->check = true; break;
-	case RETRY_AFTER:
-		snprintf(a->retry_after, sizeof(a->retry_after), "%.*s", (int)strcspn(value, ":"),
-			 value);
+	case RETRY_AFTER: {
+		size_t room = sizeof(a->retry_after) - 1, length = strcspn(value, ":");
+
+		memcpy(a->retry_after, value, length < room ? length : room);
 		*text = a->retry_after;
-		if (strchr(value, ':'))
-			a->pool.retry_after.max = strchr(value, ':') + 1;
+		if (value[length])
+			a->pool.retry_after.max = value + length + 1;
 		break;
+	}
 	default: *text = value;
 	}
 	return 0;
