@@ -35,20 +35,30 @@ static __always_inline void put_timestamp(__u32 option[3], int sack_ok, __u32 va
 	option[2] = bpf_htonl(echo);
 }
 
-/* MSS always; the rest only with timestamps, in which it is remembered. */
+/* Timestamps, SACK and window scale only with timestamps, in which they are remembered. The MSS
+ * comes last: where it would make the SYN-ACK longer than the SYN it is left out, so that nobody
+ * gets more bytes than he sent before he has proven where he is. */
 static __always_inline void syn_ack_options(struct reply *r, const struct options *o, __u16 mss,
-					    __u32 value)
+					    __u32 value, __u32 room)
 {
-	r->option[0] = bpf_htonl(OPT_MSS << 24 | 4 << 16 | mss);
-	r->words = 1;
-	if (!o->timestamp)
-		return;
-	put_timestamp(r->option + 1, o->sack_ok, value, o->tsval);
-	r->words = 4;
-	if (o->wscale == NO_WSCALE)
-		return;
-	r->option[4] = bpf_htonl(OPT_NOP << 24 | OPT_WSCALE << 16 | 3 << 8 | OUR_WSCALE);
-	r->words = 5;
+	__u32 mss_option = bpf_htonl(OPT_MSS << 24 | 4 << 16 | mss);
+
+	if (!o->timestamp) {
+		r->option[0] = mss_option;
+		r->words = 1;
+	} else {
+		put_timestamp(r->option, o->sack_ok, value, o->tsval);
+		r->option[3] = mss_option;
+		r->words = 4;
+		if (o->wscale != NO_WSCALE) {
+			r->option[3] =
+				bpf_htonl(OPT_NOP << 24 | OPT_WSCALE << 16 | 3 << 8 | OUR_WSCALE);
+			r->option[4] = mss_option;
+			r->words = 5;
+		}
+	}
+	if (4U * r->words > room)
+		r->words--;
 }
 
 /* Ethernet addresses swapped, tags as they came. */
