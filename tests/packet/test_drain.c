@@ -178,6 +178,23 @@ static void repeat_of_an_early_part(struct lane *l)
 			       end);
 }
 
+/* A port that is used again soon is another conversation, not a repeat. */
+static void reused_port(struct lane *l)
+{
+	struct talk t = talk_new(l);
+	struct frame f;
+
+	for (unsigned i = 0; i < 64; i++) {
+		lane_trying(l, "port used again, %u", i);
+		t.syn.seq += 0x9e3779b1;
+		t.seen = 0;
+		if (!talk_open(&t))
+			continue;
+		f = talk_request(&t, REQUEST);
+		talk_expect(&t, &f, SW_R_shed_saturated, NULL);
+	}
+}
+
 /* The entry that a shed leaves behind is what abi.h says. */
 static void memory(struct lane *l)
 {
@@ -284,6 +301,7 @@ LANE_TEST(retransmission)
 LANE_TEST(retransmission_after_a_change)
 LANE_TEST(in_flight)
 LANE_TEST(repeat_of_an_early_part)
+LANE_TEST(reused_port)
 LANE_TEST(memory)
 LANE_TEST(drain)
 LANE_TEST(drain_without_memory)
@@ -301,6 +319,7 @@ int main(void)
 		packet_test(test_retransmission_after_a_change),
 		packet_test(test_in_flight),
 		packet_test(test_repeat_of_an_early_part),
+		packet_test(test_reused_port),
 		packet_test(test_memory),
 		packet_test(test_drain),
 		packet_test(test_drain_without_memory),

@@ -211,10 +211,14 @@ static void options_kept(struct lane *l)
 		expect_info(l, &wire, &t, set & STAMP ? set : 0, set % 14, mss);
 	}
 	for (uint8_t shift = 0; shift < 18; shift++) {
-		struct talk t = offering(l, STAMP | SCALE, mss, shift);
+		struct talk t = offering(l, STAMP | SCALE, mss, shift), linux_like = talk_new(l);
 
 		lane_trying(l, "hand-over with window scale %u", shift);
 		expect_info(l, &wire, &t, STAMP | SCALE, shift < 14 ? shift : 14, mss);
+		lane_trying(l, "hand-over with window scale %u, options as Linux has them", shift);
+		linux_like.syn.options[linux_like.syn.options_len - 1] = shift;
+		expect_info(l, &wire, &linux_like, SACK | STAMP | SCALE, shift < 14 ? shift : 14,
+			    mss);
 	}
 	wire_down(&wire);
 }
