@@ -8,15 +8,6 @@
 
 #define CHECKSUM_LIMIT 16384 /* bytes: more only comes from GRO, which has proven it */
 
-static __always_inline __u16 fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
-
 static __always_inline __u64 pseudo_header(const struct packet *p, __u32 tcp_length)
 {
 	__u64 sum = bpf_htons(IPPROTO_TCP) + bpf_htons(tcp_length);
@@ -111,7 +102,7 @@ __noinline int STAGE(check_segment)(ctx_t *ctx, const struct packet *p, struct w
 	__u32 size;
 	__u64 sum;
 
-	if (!p || !w)
+	if (!p || !w || p->corrupt)
 		return SW_R_pass_checksum;
 	size = p->end - p->l4;
 	sum = pseudo_header(p, size);

@@ -250,10 +250,12 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 	failed = STAGE(check_segment)(ctx, &s->p, s->w, s->variant);
 	if (failed >= 0)
 		return failed;
+	failed = write_reply(ctx, &s->p, &s->r);
+	if (failed >= 0)
+		return failed;
 	if (s->r.answer)
 		remember_answer(&s->p, s->cause, s->family, s->r.ack);
-	failed = write_reply(ctx, &s->p, &s->r);
-	return failed >= 0 ? failed : reason;
+	return reason;
 }
 
 /* The way of every packet: not TCP, another port and an open pool are sorted out first. */

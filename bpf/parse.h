@@ -44,6 +44,7 @@ struct packet {
 	__u16 data;    /* offset of the payload */
 	__u32 payload; /* bytes of payload */
 	__u16 check;   /* the checksum field as it came */
+	__u8 corrupt;  /* the IPv4 header's own checksum is wrong */
 	__u32 seq, ack;
 	__u32 saddr[4], daddr[4]; /* network order, IPv4-mapped */
 	__u8 l2[24];
@@ -156,6 +157,32 @@ static __always_inline int locate(ctx_t *ctx, struct packet *p)
 	return GO_ON;
 }
 
+/* One's-complement sum of 32-bit words or less, folded. */
+static __always_inline __u16 fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* Is the IPv4 header, which ends at p->l4, what was sent? */
+static __always_inline int header_intact(void *begin, void *end, const struct packet *p)
+{
+	__u32 at;
+	__u64 sum = 0;
+
+	for (at = p->l3; at < p->l4 && at < L2_MAX + 60; at += 4) {
+		const __u32 *word = header(begin, at);
+
+		if ((void *)(word + 1) > end)
+			return 0;
+		sum += *word;
+	}
+	return fold(sum) == 0xffff;
+}
+
 static __always_inline void map_v4(__u32 to[4], __u32 addr)
 {
 	to[0] = to[1] = 0;
@@ -194,6 +221,7 @@ static __always_inline int read(ctx_t *ctx, struct packet *p)
 
 		if ((void *)(ip + 1) > end)
 			return SW_R_pass_malformed;
+		p->corrupt = !header_intact(begin, end, p);
 		map_v4(p->saddr, ip->saddr);
 		map_v4(p->daddr, ip->daddr);
 	}

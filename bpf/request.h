@@ -54,6 +54,9 @@ static __always_inline __u32 take_text(struct window *w, __u32 off, int slash)
 		w->request.text[2 * i] = word;
 		w->request.text[2 * i + 1] = word >> 32;
 	}
+	/* a zero in the text is no padding: nothing that is known has one */
+	if (length && length < SW_PATH_MAX && !w->bytes[off + length - 1])
+		w->request.path.method = SW_METHOD_NONE;
 	return length;
 }
 

@@ -128,7 +128,7 @@ enum sw_method {
 	SW_METHOD_TRACE,
 };
 
-#define SW_PATH_MAX	64  /* bytes of a path, or of what follows a {name} */
+#define SW_PATH_MAX	64  /* of a path, or of what follows a {name}: at most 63 bytes, a zero */
 #define SW_PATH_SCAN	128 /* bytes of the request line that are read */
 #define SW_PREFIX_MAX	32  /* bytes before a {name} */
 #define SW_MAX_PREFIXES 16  /* patterns with a {name}, over all sets */
