@@ -106,7 +106,7 @@ join() {
 # nginx_conf PORT: the router, whose own pages are /health and /metrics; the rest is the engine's
 nginx_conf() {
 	cat <<C
-daemon off; worker_processes 1; pid $WORK/nginx.pid; error_log $WORK/nginx.log;
+daemon off; user root; worker_processes 1; pid $WORK/nginx.pid; error_log $WORK/nginx.log;
 events { worker_connections 8192; }
 http {
   access_log off; client_max_body_size 16m; keepalive_requests 1000000;
