@@ -63,8 +63,7 @@ static __always_inline int make_syn_ack(struct scene *s, __u32 mss)
 	s->r.flags = TCP_SYN | TCP_ACK | (ecn ? TCP_ECE : 0);
 	s->r.window = WINDOW_SYN_ACK;
 	syn_ack_options(&s->r, o, s->p.v6 ? lever->mss6 : lever->mss4,
-			remember_options(s->now, o, ecn),
-			s->p.data - s->p.l4 - sizeof(struct tcphdr));
+			remember_options(s->now, o, ecn));
 	return SW_R_syn_ack;
 }
 

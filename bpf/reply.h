@@ -35,11 +35,11 @@ static __always_inline void put_timestamp(__u32 option[3], int sack_ok, __u32 va
 	option[2] = bpf_htonl(echo);
 }
 
-/* Timestamps, SACK and window scale only with timestamps, in which they are remembered. The MSS
- * comes last: where it would make the SYN-ACK longer than the SYN it is left out, so that nobody
- * gets more bytes than he sent before he has proven where he is. */
+/* Answers options with options: none that was not offered, so that the SYN-ACK is never longer than
+ * the SYN, and nobody gets more bytes than he sent before he has proven where he is. SACK and
+ * window scale only with timestamps, in which they are remembered. */
 static __always_inline void syn_ack_options(struct reply *r, const struct options *o, __u16 mss,
-					    __u32 value, __u32 room)
+					    __u32 value)
 {
 	__u32 mss_option = bpf_htonl(OPT_MSS << 24 | 4 << 16 | mss);
 
@@ -57,7 +57,7 @@ static __always_inline void syn_ack_options(struct reply *r, const struct option
 			r->words = 5;
 		}
 	}
-	if (4U * r->words > room)
+	if (!o->mss)
 		r->words--;
 }
 
