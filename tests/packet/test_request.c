@@ -220,7 +220,7 @@ static void super_segment(struct lane *l)
 	l->gso_size = 0;
 }
 
-/* Paths up to SW_PATH_MAX are read; longer ones, or ones that do not end, are never shed. */
+/* Paths under SW_PATH_MAX are read; longer ones, or ones that do not end, are never shed. */
 static void long_paths(struct lane *l)
 {
 	for (unsigned len = SW_PATH_MAX - 3; len < SW_PATH_MAX + 4; len++) {
@@ -229,15 +229,15 @@ static void long_paths(struct lane *l)
 
 		memset(path + 1, 'p', len - 1);
 		key = path_key(SET_PATHS, SW_METHOD_POST, 0, path);
-		if (len <= SW_PATH_MAX)
+		if (len < SW_PATH_MAX)
 			world_path(l->w, &key, SW_PATH_SHED, SW_FAMILY_DEFAULT);
 		lane_trying(l, "path of %u bytes", len);
 		snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\n\r\n", path);
 		ask(l, text, strlen(text),
-		    len <= SW_PATH_MAX ? SW_R_shed_saturated : SW_R_handover_path, NULL);
+		    len < SW_PATH_MAX ? SW_R_shed_saturated : SW_R_handover_path, NULL);
 		snprintf(text, sizeof(text), "POST %s?%060d HTTP/1.1\r\n\r\n", path, 0);
 		ask(l, text, strlen(text),
-		    len <= SW_PATH_MAX ? SW_R_shed_saturated : SW_R_handover_path, NULL);
+		    len < SW_PATH_MAX ? SW_R_shed_saturated : SW_R_handover_path, NULL);
 	}
 }
 
