@@ -103,28 +103,33 @@ static void retransmission(struct lane *l)
 	}
 }
 
-/* What is decided stays decided while it is remembered. */
+/* What is decided stays decided while it is remembered: the cause, the body, that it is shed. */
 static void retransmission_after_a_change(struct lane *l)
 {
+	static const char text[] = "POST /v1/messages HTTP/1.1\r\n\r\n";
 	struct result first, again;
 	struct talk t;
 	struct frame f;
 
-	if (!talk_shed(&t, l, &first))
+	world_pool(l->w, SW_MODE_SHED, SW_CAUSE_DRAINING, 60000);
+	if (!talk_opened(&t, l))
+		return;
+	f = talk_request(&t, text);
+	if (!talk_expect(&t, &f, SW_R_shed_draining, &first))
 		return;
 	lane_trying(l, "retransmission when the cause is another");
-	world_pool(l->w, SW_MODE_SHED, SW_CAUSE_DRAINING, 60000);
-	f = talk_request(&t, REQUEST);
+	world_pool(l->w, SW_MODE_SHED, SW_CAUSE_NO_SLOTS, 60000);
+	f = talk_request(&t, text);
 	if (talk_expect(&t, &f, SW_R_shed_again, &again) && !same_answer(&first, &again))
 		world_complain(l->w, "not the same answer");
 	lane_trying(l, "retransmission when the pool has room again");
 	world_pool(l->w, SW_MODE_FINISH, SW_CAUSE_SATURATED, 60000);
-	f = talk_request(&t, REQUEST);
+	f = talk_request(&t, text);
 	if (talk_expect(&t, &f, SW_R_shed_again, &again) && !same_answer(&first, &again))
 		world_complain(l->w, "not the same answer");
 	lane_trying(l, "retransmission when the memory is gone too");
 	world_forget(l->w);
-	f = talk_request(&t, REQUEST);
+	f = talk_request(&t, text);
 	talk_expect(&t, &f, SW_R_handover_open, NULL);
 }
 

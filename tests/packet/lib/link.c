@@ -92,6 +92,21 @@ static void be_quiet(void)
 	close(fd);
 }
 
+/* A new IPv6 address is tentative for a moment, and cannot be bound to or reached. */
+static void wait_for_address(const struct in6_addr *addr)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = *addr};
+	struct ifreq ifr = {.ifr_name = LINK_HOST};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), tries = 2000;
+
+	while (bind(fd, (struct sockaddr *)&at, sizeof(at)) && tries--)
+		usleep(2000);
+	/* its route follows in the same critical section, for which this waits */
+	ioctl(fd, SIOCGIFFLAGS, &ifr);
+	ioctl(fd, SIOCSIFFLAGS, &ifr);
+	close(fd);
+}
+
 void link_configure(bool ipv6)
 {
 	struct ethtool_value gro = {.cmd = ETHTOOL_SGRO, .data = 1}; /* gives an end a NAPI */
@@ -128,6 +143,7 @@ void link_configure(bool ipv6)
 	v6.ifindex = if_nametoindex(LINK_HOST);
 	ioctl(fd6, SIOCSIFADDR, &v6);
 	close(fd6);
+	wait_for_address(&v6.addr);
 }
 
 void link_remove(void)
