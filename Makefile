@@ -153,6 +153,10 @@ install: all ## install into PREFIX, with man pages, completion and the systemd 
 	install -D -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/spillwayd
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/spillway
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 docs/man/*.8
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions contrib/completion/*
+	install -D -m 644 docs/spillway.example.yaml $(DESTDIR)$(PREFIX)/share/doc/spillway/spillway.example.yaml
+	sed 's|/usr/local|$(PREFIX)|' contrib/systemd/spillwayd.service | \
+	  install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/spillwayd.service
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BUILD)-asan
