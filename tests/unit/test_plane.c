@@ -232,6 +232,27 @@ static void a_namespace_that_comes_back(void **state)
 	assert_int_not_equal(access(nets_root, F_OK), 0);
 }
 
+/* Inode numbers of namespaces that are gone are given away again. */
+static void a_namespace_is_more_than_a_number(void **state)
+{
+	struct sw_netns_id id[2], again;
+	const char *paths[] = {nets_guarded, nets_client};
+	int former;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(sw_netns_enter(paths[i], &former, NULL), 0);
+		assert_int_equal(sw_netns_identify(&id[i]), 0);
+		sw_netns_leave(former);
+	}
+	again = id[0];
+	assert_true(sw_netns_same(&id[0], &again));
+	assert_false(sw_netns_same(&id[0], &id[1]));
+	again = id[1];
+	again.ino = id[0].ino;
+	assert_false(sw_netns_same(&id[0], &again));
+}
+
 /* A daemon was killed, then the container restarted, then the daemon. */
 static void pins_of_an_earlier_life_go(void **state)
 {
@@ -393,32 +414,47 @@ static void configure(struct sw_plane *p, size_t n_pools)
 	free(listeners);
 }
 
+static struct sw_listener listener(uint32_t id)
+{
+	struct sw_listener l;
+	int fd = bpf_obj_get(nets_pin("listeners"));
+
+	assert_int_equal(bpf_map_lookup_elem(fd, &id, &l), 0);
+	close(fd);
+	return l;
+}
+
+static struct sw_answer answer(uint32_t set)
+{
+	uint32_t index = SW_ANSWER_INDEX(set, 0, 0, 0);
+	struct sw_answer a;
+	int fd = bpf_obj_get(nets_pin("answers"));
+
+	assert_int_equal(bpf_map_lookup_elem(fd, &index, &a), 0);
+	close(fd);
+	return a;
+}
+
 /* More pools than there was room for: larger map, new programs, in place. */
 static void answers_grow(void **state)
 {
 	struct sw_plane *p = nets_open(SW_ATTACH_TC);
 	struct nets_programs before = nets_tcx(nets_guarded, "veth0");
-	uint32_t id = 9;
-	struct sw_listener l;
-	struct sw_answer a;
-	int fd;
+	unsigned first;
 
 	(void)state;
-	configure(p, 8);
+	configure(p, 4);
 	assert_int_equal(nets_tcx(nets_guarded, "veth0").id, before.id);
+	first = listener(1).answers;
 	configure(p, 9);
 	if (sw_probe_tcx()) {
 		assert_int_equal(nets_tcx(nets_guarded, "veth0").n, 1);
 		assert_int_not_equal(nets_tcx(nets_guarded, "veth0").id, before.id);
 	}
-	fd = bpf_obj_get(nets_pin("listeners"));
-	assert_int_equal(bpf_map_lookup_elem(fd, &id, &l), 0);
-	close(fd);
-	id = SW_ANSWER_INDEX(l.answers, 0, 0, 0);
-	fd = bpf_obj_get(nets_pin("answers"));
-	assert_int_equal(bpf_map_lookup_elem(fd, &id, &a), 0);
-	close(fd);
-	assert_memory_equal(a.bytes, "HTTP/1.1 508", 12);
+	assert_memory_equal(answer(listener(9).answers).bytes, "HTTP/1.1 508", 12);
+	/* What was there was moved, not made anew. */
+	assert_int_equal(listener(1).answers, first);
+	assert_memory_equal(answer(first).bytes, "HTTP/1.1 500", 12);
 	assert_int_equal(sw_plane_changed(p), 0);
 	/* A new daemon keeps the larger map. */
 	sw_plane_leave(p);
@@ -586,6 +622,7 @@ int main(void)
 		T(interfaces_come_and_go),
 		T(an_attachment_that_is_taken_away),
 		T(a_namespace_that_comes_back),
+		T(a_namespace_is_more_than_a_number),
 		T(pins_of_an_earlier_life_go),
 		T(the_namespace_s_own_settings),
 		T(a_server_is_seen),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "kernel/iface.h"
+#include "kernel/image.h"
 #include "kernel/probe.h"
 #include "kernel/tables.h"
 #include "spillway.skel.h"
@@ -32,7 +33,8 @@ static int set_up(void **state)
 	struct bpf_program *prog;
 
 	w->obj = spillway__open();
-	bpf_object__for_each_program(prog, w->obj->obj) bpf_program__set_autoload(prog, false);
+	bpf_object__for_each_program (prog, w->obj->obj)
+		bpf_program__set_autoload(prog, false);
 	bpf_map__set_max_entries(w->obj->maps.answers, SETS * SW_ANSWERS_PER_SET);
 	*state = w;
 	return spillway__load(w->obj) || sw_maps_find(w->obj->obj, &w->maps);
@@ -423,6 +425,27 @@ static void a_failed_write_keeps_the_old_table(void **state)
 	assert_int_equal(action(w, before.paths, SW_METHOD_POST, 0, "/a"), SW_PATH_SHED);
 }
 
+/* What a packet that comes by the old ports still refers to goes last. */
+static void old_listeners_outlive_their_ports(void **state)
+{
+	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0}};
+	struct sw_listener_conf l[] = {any(8000)};
+	struct sw_pool_conf p[] = {pool(529)};
+	struct sw_image old = {0}, none = {0};
+	struct world *w = *state;
+
+	l[0].paths = a, l[0].n_paths = 1;
+	write_ok(w, p, 1, l, 1, NOW);
+	assert_int_equal(sw_image_read(&old, &w->maps, NULL), 0);
+	assert_int_equal(sw_image_successor(&none, &old, false), 0);
+	assert_int_equal(bpf_map_freeze(w->maps.ports), 0);
+	assert_int_equal(sw_image_apply(&w->maps, &old, &none, NULL), -EPERM);
+	assert_int_equal(listener(w, 1).port, 8000);
+	assert_int_equal(action(w, listener(w, 1).paths, SW_METHOD_POST, 0, "/a"), SW_PATH_SHED);
+	sw_image_free(&old);
+	sw_image_free(&none);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
 	struct sw_path_conf nowhere[] = {{SW_METHOD_POST, "/a{b}", SW_PATH_SHED, 0}};
@@ -553,6 +576,7 @@ int main(void)
 		T(answers_in_use_are_not_overwritten),
 		T(the_same_again_writes_nothing),
 		T(a_failed_write_keeps_the_old_table),
+		T(old_listeners_outlive_their_ports),
 		T(what_cannot_be_is_refused),
 		T(full_maps_can_be_replaced),
 		T(more_than_a_map_holds_is_refused),
