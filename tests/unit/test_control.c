@@ -54,14 +54,14 @@ static struct sw_live_worker *workers[] = {&worker};
 static struct sw_live_pool pools[2];
 static struct sw_live_gate gates[2];
 static struct sw_live_plane plane = {.gates = gates, .error = {"no such namespace"}};
-static bool unserved[1];
+static enum sw_server servers[1];
 static struct sw_listener_counts offsets[1];
 static struct sw_live live = {.conf = &conf,
 			      .pools = pools,
 			      .n_pools = 2,
 			      .planes = &plane,
 			      .n_planes = 1,
-			      .unserved = unserved,
+			      .servers = servers,
 			      .offsets = offsets};
 
 static void make_live(void)

@@ -67,6 +67,12 @@ struct sw_live_plane {
 	struct sw_live_gate *gates; /* by pool */
 };
 
+enum sw_server {		  /* what listens behind a listener */
+		 SW_SERVER_TCP,	  /* what is assumed until it was looked for */
+		 SW_SERVER_MPTCP, /* the kernel hands no connection over to it */
+		 SW_SERVER_NONE,
+};
+
 /* Counters of one listener. */
 struct sw_listener_counts {
 	struct sw_counts xdp, tc;
@@ -79,7 +85,7 @@ struct sw_live {
 	size_t n_pools;
 	struct sw_live_plane *planes;
 	size_t n_planes;
-	bool *unserved; /* by index in conf->listeners: no socket was found behind it */
+	enum sw_server *servers; /* by index in conf->listeners: what was found behind it */
 	struct sw_listener_counts *offsets; /* by the same index: see totals.h */
 	uint64_t started_ms;
 	uint64_t beat_ns;	 /* the last heartbeat */

@@ -169,9 +169,10 @@ static json_t *listener_json(const struct sw_live *live, size_t index)
 			 address, "pool", text(live->conf->pools[l->pool].name), "netns",
 			 text(l->netns), "guarded", plane && plane->plane, "intercept",
 			 plane && plane->plane && plane->gates[l->pool].may_close, "served",
-			 !live->unserved[index], "counts", "xdp", counts_json(&t.packets.xdp), "tc",
-			 counts_json(&t.packets.tc), "shed", (json_int_t)t.shed, "handed_over",
-			 (json_int_t)t.handed_over, "would_shed", (json_int_t)t.would_shed);
+			 live->servers[index] != SW_SERVER_NONE, "counts", "xdp",
+			 counts_json(&t.packets.xdp), "tc", counts_json(&t.packets.tc), "shed",
+			 (json_int_t)t.shed, "handed_over", (json_int_t)t.handed_over, "would_shed",
+			 (json_int_t)t.would_shed);
 }
 
 json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)

@@ -30,17 +30,27 @@ struct sw_live_gate *sw_gates_make(const struct sw_live *live, const struct sw_l
 	return gates;
 }
 
-/* The first listener whose requests could be lost if the pool shed without a hand-over. */
+/* The first listener whose requests could be lost if the pool shed, since nothing could be handed
+ * over behind it; NULL: none. `why` is replaced where the server is the reason. */
 static const struct sw_listener_conf *endangered(const struct sw_live *live,
-						 const struct sw_live_plane *plane, size_t pool)
+						 const struct sw_live_plane *plane, size_t pool,
+						 bool hand_over, const char **why)
 {
 	const struct sw_config *c = live->conf;
 
 	if (c->pools[pool].observe)
 		return NULL; /* nothing is intercepted */
-	for (size_t i = 0; i < c->n_listeners; i++)
-		if (listens(&c->listeners[i], plane, pool) && !c->listeners[i].all_paths)
-			return &c->listeners[i];
+	for (size_t i = 0; i < c->n_listeners; i++) {
+		bool mptcp = live->servers[i] == SW_SERVER_MPTCP;
+
+		if (!listens(&c->listeners[i], plane, pool) || c->listeners[i].all_paths ||
+		    (hand_over && !mptcp))
+			continue;
+		if (hand_over)
+			*why = "its server listens with MPTCP, to which the kernel hands nothing "
+			       "over; Go: GODEBUG=multipathtcp=0";
+		return &c->listeners[i];
+	}
 	return NULL;
 }
 
@@ -59,12 +69,13 @@ static void warn_not_closed(const struct sw_live *live, const struct sw_live_pla
 
 void sw_gates_permit(struct sw_live *live, struct sw_live_plane *plane)
 {
-	const char *why = "the kernel cannot";
-	bool hand_over = sw_plane_can_hand_over(plane->plane, &why);
+	const char *kernel = "the kernel cannot";
+	bool hand_over = sw_plane_can_hand_over(plane->plane, &kernel);
 
 	for (size_t i = 0; i < live->n_pools; i++) {
 		struct sw_live_gate *g = &plane->gates[i];
-		const struct sw_listener_conf *l = hand_over ? NULL : endangered(live, plane, i);
+		const char *why = kernel;
+		const struct sw_listener_conf *l = endangered(live, plane, i, hand_over, &why);
 
 		g->may_close = g->used && !l;
 		if (l && !g->warned)

@@ -178,10 +178,10 @@ static int start(struct daemon *d, struct sw_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	live->started_ms = sw_now_ms();
 	live->least_margin_ns = live->conf->deadline_ms * 1000000LL;
-	live->unserved = calloc(live->conf->n_listeners + 1, sizeof(bool));
+	live->servers = calloc(live->conf->n_listeners + 1, sizeof(*live->servers));
 	live->offsets = calloc(live->conf->n_listeners + 1, sizeof(*live->offsets));
 	d->base = event_base_new();
-	if (!d->base || !live->unserved || !live->offsets)
+	if (!d->base || !live->servers || !live->offsets)
 		return sw_fail(err, -ENOMEM, "no memory");
 	e = sw_lock_take(&d->lock, live->conf->pin_root, err);
 	if (!e)
@@ -214,7 +214,7 @@ static void stop(struct daemon *d)
 		event_base_free(d->base);
 	sw_lock_drop(&d->lock);
 	free(live->offsets);
-	free(live->unserved);
+	free(live->servers);
 	sw_config_free(live->conf);
 }
 

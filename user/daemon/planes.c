@@ -254,28 +254,33 @@ static void watch(struct sw_live *live, struct sw_live_plane *plane)
 	open_again(live, plane);
 }
 
+static enum sw_server find_server(struct sw_plane *plane, const struct sw_listener_conf *l)
+{
+	if (sw_plane_has_mptcp_server(plane, l))
+		return SW_SERVER_MPTCP;
+	return sw_plane_has_server(plane, l) ? SW_SERVER_TCP : SW_SERVER_NONE;
+}
+
 /* One line when a guarded port has no server, and one when it has again. */
 static void look_for_server(struct sw_live *live, size_t index)
 {
 	const struct sw_listener_conf *l = &live->conf->listeners[index];
 	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
+	enum sw_server now, before = live->servers[index];
 	char address[64], where[128];
-	bool unserved;
 
 	if (!plane || !plane->plane)
 		return;
-	unserved = !sw_plane_has_server(plane->plane, l);
-	if (unserved == live->unserved[index])
-		return;
-	live->unserved[index] = unserved;
+	now = find_server(plane->plane, l);
+	live->servers[index] = now;
 	sw_format_listener(l, address, sizeof(address));
 	sw_plane_where(l->netns, where, sizeof(where));
-	if (unserved)
+	if (now == SW_SERVER_NONE && before != SW_SERVER_NONE)
 		sw_log(SW_WARN,
 		       "listener %s: no server listens on this port %s, so there is nothing to "
 		       "guard; start it, or mend the listener's address",
 		       address, where);
-	else
+	else if (now != SW_SERVER_NONE && before == SW_SERVER_NONE)
 		sw_log(SW_INFO, "listener %s: a server listens %s now", address, where);
 }
 
@@ -289,6 +294,9 @@ void sw_planes_look_for_servers(struct sw_live *live)
 {
 	for (size_t i = 0; i < live->conf->n_listeners; i++)
 		look_for_server(live, i);
+	for (size_t i = 0; i < live->n_planes; i++)
+		if (live->planes[i].plane)
+			sw_gates_permit(live, &live->planes[i]);
 }
 
 void sw_planes_rotate_keys(struct sw_live *live)

@@ -138,12 +138,12 @@ static void replace_planes(struct sw_live *live, struct sw_live_plane *planes, s
 
 int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err)
 {
-	bool *unserved = calloc(next->n_listeners + 1, sizeof(bool));
+	enum sw_server *servers = calloc(next->n_listeners + 1, sizeof(*servers));
 	struct sw_listener_counts *offsets = sw_totals_carry(live, next);
 	struct sw_live_plane *planes = NULL;
 	struct sw_live_pool *pools = NULL;
 	size_t n_planes = 0;
-	int e = unserved && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
+	int e = servers && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
 
 	if (!e)
 		e = sw_pools_build(live, next, &pools, err);
@@ -154,17 +154,17 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	}
 	if (e) {
 		free(offsets);
-		free(unserved);
+		free(servers);
 		return e;
 	}
 	replace_planes(live, planes, n_planes);
 	sw_pools_replace(live, pools, next->n_pools);
 	sw_config_free(live->conf);
 	free(live->offsets);
-	free(live->unserved);
+	free(live->servers);
 	live->conf = next;
 	live->offsets = offsets;
-	live->unserved = unserved;
+	live->servers = servers;
 	sw_pools_tick(live);
 	sw_planes_settle(live);
 	return 0;

@@ -57,21 +57,41 @@ static int match(const struct nlmsghdr *nh, void *arg)
 	       !memcmp(s.addr, l->addr, 16);
 }
 
-bool sw_plane_has_server(struct sw_plane *p, const struct sw_listener_conf *l)
+/* The request, with room for a protocol that does not fit its own field. */
+struct question {
+	struct inet_diag_req_v2 req;
+	struct rtattr attr;
+	uint32_t protocol;
+};
+
+static bool any_server(struct sw_plane *p, const struct sw_listener_conf *l, uint32_t protocol)
 {
-	struct inet_diag_req_v2 req = {
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = 1U << TCP_LISTEN,
+	struct question q = {
+		.req = {.sdiag_protocol = protocol & 0xff, .idiag_states = 1U << TCP_LISTEN},
+		.attr = {.rta_type = INET_DIAG_REQ_PROTOCOL,
+			 .rta_len = RTA_LENGTH(sizeof(uint32_t))},
+		.protocol = protocol,
 	};
+	size_t size = protocol > 0xff ? sizeof(q) : sizeof(q.req);
 	int former, found = 0;
 
 	if (sw_netns_enter(p->netns, &former, NULL))
 		return false;
 	for (int i = 0; i < 2 && found <= 0; i++) {
-		req.sdiag_family = i ? AF_INET6 : AF_INET;
-		found = sw_netlink_dump(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, &req, sizeof(req),
-					match, (void *)l);
+		q.req.sdiag_family = i ? AF_INET6 : AF_INET;
+		found = sw_netlink_dump(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, &q, size, match,
+					(void *)l);
 	}
 	sw_netns_leave(former);
 	return found > 0;
+}
+
+bool sw_plane_has_server(struct sw_plane *p, const struct sw_listener_conf *l)
+{
+	return any_server(p, l, IPPROTO_TCP);
+}
+
+bool sw_plane_has_mptcp_server(struct sw_plane *p, const struct sw_listener_conf *l)
+{
+	return any_server(p, l, IPPROTO_MPTCP);
 }

@@ -91,4 +91,8 @@ int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp
 /* True when a socket listens on the address and port inside the namespace (sock_diag). */
 bool sw_plane_has_server(struct sw_plane *p, const struct sw_listener_conf *l);
 
+/* True when such a socket is an MPTCP one (Go servers from 1.24 on): the kernel hands no connection
+ * over to those, so requests that must pass would be lost. */
+bool sw_plane_has_mptcp_server(struct sw_plane *p, const struct sw_listener_conf *l);
+
 #endif
