@@ -2,6 +2,7 @@
 // Conversations over a real wire: drivers that leave no room, tags that hardware has taken off,
 // skbs in fragments, checksums that are still to be completed. Needs veth.
 
+#include "lib/link.h"
 #include "lib/talk.h"
 #include "lib/wire.h"
 
@@ -112,6 +113,14 @@ static void conversation(struct lane *l)
 	wire_down(&wire);
 }
 
+static uint64_t left_to_tc(struct world *w)
+{
+	struct sw_counts xdp;
+
+	world_counts(w, MAP_COUNTS_XDP, ID_MAIN, &xdp);
+	return xdp.pass_to_tc;
+}
+
 /* The shorter the request, the more an answer has to grow: behind the packet, before it, or, where
  * neither has room, by TC. However it is done, one answer comes, and it is counted as shed once. */
 static void growth(struct lane *l)
@@ -132,7 +141,7 @@ static void growth(struct lane *l)
 		if (set)
 			world_listener(l->w, ID_MAIN, &large);
 		for (size_t len = strlen(head); len < sizeof(text); len += 29) {
-			uint64_t shed = count(l->w, SW_R_shed_saturated);
+			uint64_t shed = count(l->w, SW_R_shed_saturated), left = left_to_tc(l->w);
 			struct talk t = talk_new(l);
 			struct result r;
 			struct frame f;
@@ -145,6 +154,9 @@ static void growth(struct lane *l)
 			exchange(&wire, &t, &f, SW_R_shed_saturated, 0, &r);
 			if (count(l->w, SW_R_shed_saturated) != shed + 1)
 				world_complain(l->w, "not counted once as shed");
+			if (!set && l->hook != HOOK_TC && left_to_tc(l->w) != left)
+				world_complain(l->w,
+					       "there is room before it, but TC had to do it");
 		}
 	}
 	wire_down(&wire);
@@ -173,6 +185,11 @@ static void tags(struct lane *l)
 	wire_down(&wire);
 }
 
+static size_t headers_of(const struct lane *l)
+{
+	return 14 + (l->family == 4 ? 20 : 40) + 32;
+}
+
 /* As GRO, or a local sender with segmentation offload, delivers a large prompt: one skb, headers
  * linear, all the rest in fragments, checksum partial. Answered as one. */
 static void one_super_segment(struct wire *wire, struct lane *l, size_t len)
@@ -188,23 +205,56 @@ static void one_super_segment(struct wire *wire, struct lane *l, size_t len)
 	t.syn.sum = SUM_PARTIAL;
 	if (!wire_open(wire, &t))
 		return;
+	wire->linear = headers_of(l);
 	f = talk_segment(&t, 0, 0, TCP_ACK, text, len);
 	exchange(wire, &t, &f, SW_R_shed_saturated, 1400, &r);
 	f = talk_segment(&t, len, LENGTH, TCP_ACK, text, len);
 	exchange(wire, &t, &f, SW_R_drain_data, 1400, &r);
+	wire->linear = 0;
 	expect_silence(wire, &t);
 }
 
 static void super_segment(struct lane *l)
 {
-	size_t headers = 14 + (l->family == 4 ? 20 : 40) + 32;
 	struct wire wire;
 
 	if (l->hook == HOOK_XDP || l->hook == HOOK_XDP_REDIRECT || !wire_up(&wire, l->w))
 		return;
 	wire_attach(&wire, l);
 	one_super_segment(&wire, l, 6000);
-	one_super_segment(&wire, l, 65535 - headers); /* the largest that is not cut on its way */
+	one_super_segment(&wire, l,
+			  65535 - headers_of(l)); /* the largest that is not cut on its way */
+	wire_down(&wire);
+}
+
+/* Jumbo frames of which all or only a part of the headers is in the first piece, with a checksum
+ * that has to be taken over all pieces. */
+static void pieces(struct lane *l)
+{
+	static char text[4500];
+	struct wire wire;
+
+	if (l->hook == HOOK_XDP || l->hook == HOOK_XDP_REDIRECT || !wire_up(&wire, l->w))
+		return;
+	link_large_frames();
+	wire_attach(&wire, l);
+	memset(text, 'x', sizeof(text));
+	memcpy(text, REQUEST, strlen(REQUEST));
+	for (size_t linear = 14; linear < headers_of(l) + 30; linear += 5) {
+		struct talk t = talk_new(l);
+		struct result r;
+		struct frame f;
+
+		lane_trying(l, "large frame, first piece of %zu bytes", linear);
+		if (!wire_open(&wire, &t))
+			continue;
+		wire.linear = linear;
+		f = talk_segment(&t, 0, 0, TCP_ACK, text, sizeof(text) - linear % 3);
+		exchange(&wire, &t, &f, SW_R_shed_saturated, 0, &r);
+		f = talk_segment(&t, 90, LENGTH, TCP_ACK, text, sizeof(text));
+		exchange(&wire, &t, &f, SW_R_drain_data, 0, &r);
+		wire.linear = 0;
+	}
 	wire_down(&wire);
 }
 
@@ -212,14 +262,13 @@ LANE_TEST(conversation)
 LANE_TEST(growth)
 LANE_TEST(tags)
 LANE_TEST(super_segment)
+LANE_TEST(pieces)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		packet_test(test_conversation),
-		packet_test(test_growth),
-		packet_test(test_tags),
-		packet_test(test_super_segment),
+		packet_test(test_conversation),	 packet_test(test_growth), packet_test(test_tags),
+		packet_test(test_super_segment), packet_test(test_pieces),
 	};
 
 	return world_run(tests);

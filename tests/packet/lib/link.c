@@ -146,6 +146,17 @@ void link_configure(bool ipv6)
 	wait_for_address(&v6.addr);
 }
 
+void link_large_frames(void)
+{
+	struct ifreq host = {.ifr_name = LINK_HOST}, client = {.ifr_name = LINK_CLIENT};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	host.ifr_mtu = client.ifr_mtu = 9000;
+	if (ioctl(fd, SIOCSIFMTU, &host) || ioctl(fd, SIOCSIFMTU, &client))
+		perror("MTU 9000");
+	close(fd);
+}
+
 void link_remove(void)
 {
 	struct request r = {

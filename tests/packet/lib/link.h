@@ -11,6 +11,7 @@
 
 int link_make(void); /* 0 or a negative errno */
 void link_configure(bool ipv6);
+void link_large_frames(void); /* MTU 9000 */
 void link_remove(void);
 
 #endif

@@ -163,8 +163,8 @@ void wire_send(struct wire *wire, const struct frame *f, struct packet *p, unsig
 		header.gso_size = gso_size;
 		header.gso_type =
 			f->family == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6;
-		header.hdr_len = p->payload;
 	}
+	header.hdr_len = wire->linear;
 	if (f->sum == SUM_PARTIAL) {
 		header.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 		header.csum_start = p->l4;
