@@ -60,7 +60,7 @@ static void bad_settings_give_one_clear_line(void **state)
 	conf.netns = "/run/netns/spk-nowhere";
 	assert_int_equal(nets_open_bad(&conf, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "spk-nowhere"));
-	conf.netns = "/etc/passwd";
+	conf.netns = "/proc/self/status";
 	assert_int_equal(nets_open_bad(&conf, &err), -EINVAL);
 	conf.netns = "pid:x";
 	assert_int_equal(nets_open_bad(&conf, &err), -EINVAL);

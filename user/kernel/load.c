@@ -32,7 +32,7 @@ static int refused(int ret, struct sw_error *err)
 		return sw_fail(err, ret,
 			       "the kernel does not let us load BPF programs: run as root or with "
 			       "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
-	return sw_fail(err, ret, "kernel %s refuses the BPF programs: %s; 6.1 or newer is needed",
+	return sw_fail(err, ret, "kernel %s refuses the BPF programs: %s; supported are 6.1 and newer",
 		       kernel.release, *sw_bpflog_reason() ? sw_bpflog_reason() : strerror(-ret));
 }
 

@@ -117,9 +117,9 @@ static int path_key(struct build *b, const struct sw_path_conf *conf, struct sw_
 				       SW_MAX_PREFIXES);
 		rest = shut + 1;
 	}
-	if (strlen(rest) > SW_PATH_MAX)
+	if (strlen(rest) >= SW_PATH_MAX)
 		return sw_fail(b->err, -ENAMETOOLONG, "path %s: longer than %d bytes", conf->path,
-			       SW_PATH_MAX);
+			       SW_PATH_MAX - 1);
 	memcpy(key->path, rest, strlen(rest));
 	return 0;
 }
