@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2046
 # What every end-to-end test starts from: two network namespaces joined by a veth pair, nginx as the
 # router and a simulated engine in one, clients in the other, spillwayd between them. Sourced; all that
 # it makes is taken away again when the test ends, whatever way.
@@ -16,14 +16,14 @@ CONTROL=$WORK/control.sock
 V4=10.77.0.1:8000 V6='[fd77::1]:8000'
 SHED_PATH=/v1/chat/completions
 failed=0
-pids=()
 namespaces=()
 
 [ "$(id -u)" -eq 0 ] || { echo "SKIP: root is needed"; exit 77; }
 
 finish() {
 	local rc=$?
-	kill "${pids[@]}" 2>/dev/null
+	# Not pids from a list: one that was waited for may be another process's by now
+	kill $(jobs -p) 2>/dev/null
 	wait 2>/dev/null
 	for ns in "${namespaces[@]}"; do ip netns del "$ns" 2>/dev/null; done
 	[ ! -d "$PINS" ] || rm -rf "$PINS"
@@ -48,7 +48,6 @@ in_ns() {
 spawn() {
 	nsenter --net="/run/netns/$1" "${@:2}" &
 	spawned=$!
-	pids+=($spawned)
 }
 in_host() { in_ns "$HOST" "$@"; }
 in_client() { in_ns "$CLIENT" "$@"; }
