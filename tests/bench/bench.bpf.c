@@ -2,8 +2,8 @@
 /*
  * The fast path in a form that BPF_PROG_TEST_RUN can repeat: after each run the packet is put back
  * as it came, since otherwise the second round would see its own answer. Compiled twice, once for
- * each hook (-DHOOK_XDP, -DHOOK_TC). `restore` is the yardstick that does nothing but put the
- * packet back.
+ * each hook (-DHOOK_XDP, -DHOOK_TC). Two yardsticks do nothing but put the packet back: `restore`
+ * as it is, `resize_and_restore` after a change of its size, which thus pays for two such changes.
  */
 #ifdef HOOK_XDP
 #include "ctx_xdp.h"
@@ -20,7 +20,7 @@
 #define ORIGINAL_MAX 512
 
 struct original {
-	__u32 length;
+	__u32 length, answer_length;
 	char bytes[ORIGINAL_MAX];
 };
 
@@ -56,6 +56,14 @@ SEC(SECTION) int NAME(empty)(ctx_t *ctx)
 SEC(SECTION) int NAME(restore)(ctx_t *ctx)
 {
 	return put_back(ctx) ? CTX_DROP : CTX_PASS;
+}
+
+SEC(SECTION) int NAME(resize_and_restore)(ctx_t *ctx)
+{
+	__u32 zero = 0;
+	struct original *o = bpf_map_lookup_elem(&original, &zero);
+
+	return !o || ctx_resize(ctx, o->answer_length) || put_back(ctx) ? CTX_DROP : CTX_PASS;
 }
 
 SEC(SECTION) int NAME(run)(ctx_t *ctx)
