@@ -55,9 +55,7 @@ static long add_block(__u32 i, void *arg)
 	} else if (left >= 4) {
 		ADD_BLOCK(s, 4);
 	} else {
-		/* on the very register that the helper gets */
-		asm volatile("" : "+r"(left));
-		if (left >= 1 && left <= 3 && ctx_load(s->ctx, s->off, &rest, left))
+		if (left && load_some(s->ctx, s->off, &rest, left, 3))
 			goto unreadable;
 		s->sum = fold((__u64)s->sum + rest);
 		return 1;

@@ -146,7 +146,7 @@ static __always_inline int on_request(ctx_t *ctx, struct scene *s)
 		return SW_R_close_silent;
 	}
 	s->cause = s->pool->cause < SW_CAUSES ? s->pool->cause : SW_CAUSE_SATURATED;
-	kind = STAGE(read_request)(&s->p, s->w, s->l, &s->family);
+	kind = STAGE(read_request)(&s->p, s->l, &s->family);
 	if (kind == REQUEST_UNREAD)
 		give = SW_R_handover_unread;
 	else if (kind == REQUEST_PASS)
@@ -180,7 +180,7 @@ static __always_inline int observe(ctx_t *ctx, struct scene *s)
 	if (!s->shedding || !s->p.payload || is_exempt(s->l, &s->p))
 		return SW_R_pass_observe;
 	s->w = open_window(ctx, &s->p);
-	if (s->w && STAGE(read_request)(&s->p, s->w, s->l, &s->family) == REQUEST_SHED)
+	if (s->w && STAGE(read_request)(&s->p, s->l, &s->family) == REQUEST_SHED)
 		return SW_R_would_shed;
 	return SW_R_pass_observe;
 }

@@ -228,4 +228,22 @@ static __always_inline int read(ctx_t *ctx, struct packet *p)
 	return GO_ON;
 }
 
+/* Loads 1 to `max` bytes. Verifiers before 6.8 learn nothing from "not 0", so the bound is put on
+ * one less than the length, in the very register that the helper's argument is made from. */
+static __always_inline int load_some(ctx_t *ctx, __u32 off, void *to, __u32 length, __u32 max)
+{
+	__u32 more = length - 1;
+
+	asm volatile("" : "+r"(more));
+	return more < max ? ctx_load(ctx, off, to, more + 1) : -1;
+}
+
+static __always_inline int store_some(ctx_t *ctx, __u32 off, void *from, __u32 length, __u32 max)
+{
+	__u32 more = length - 1;
+
+	asm volatile("" : "+r"(more));
+	return more < max ? ctx_store(ctx, off, from, more + 1) : -1;
+}
+
 #endif

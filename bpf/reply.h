@@ -178,7 +178,7 @@ static __always_inline int write_reply(ctx_t *ctx, const struct packet *p, struc
 	    (p->v6 ? write_v6(begin, end, p, total) : write_v4(begin, end, p, total)) ||
 	    write_tcp(begin, end, p, r, word))
 		return SW_R_drop_failed;
-	if (r->answer && payload && ctx_store(ctx, data, r->answer->bytes, payload))
+	if (r->answer && store_some(ctx, data, (void *)r->answer->bytes, payload, SW_ANSWER_MAX))
 		return SW_R_drop_failed;
 	return ctx_finish_checksum(ctx, p->l4 + 16, fold(pseudo), fold(sum)) ? SW_R_drop_failed
 									     : GO_ON;

@@ -34,7 +34,7 @@ static __always_inline __u64 find_byte(__u64 x, __u8 c)
 static __always_inline __u32 take_text(struct window *w, __u32 off, int slash)
 {
 	__u64 live = ~0ULL, word, marks, keep;
-	__u32 i, length = 0;
+	__u32 i, length = 0, last;
 
 	if (off >= WINDOW_MAX)
 		return 0;
@@ -55,7 +55,9 @@ static __always_inline __u32 take_text(struct window *w, __u32 off, int slash)
 		w->request.text[2 * i + 1] = word >> 32;
 	}
 	/* a zero in the text is no padding: nothing that is known has one */
-	if (length && length < SW_PATH_MAX && !w->bytes[off + length - 1])
+	last = length - 1;
+	asm volatile("" : "+r"(last)); /* bound the very register that is the index */
+	if (last < SW_PATH_MAX - 1 && !(w->bytes + off)[last])
 		w->request.path.method = SW_METHOD_NONE;
 	return length;
 }
@@ -104,15 +106,19 @@ static __always_inline __u32 used_bytes(__u32 x)
 
 /* Does the path start with prefix number i, and is the rest known? REQUEST_UNREAD: it is not;
  * NO_PREFIX: there are no more. */
-__noinline int STAGE(try_prefix)(struct window *w, __u32 i)
+__noinline int STAGE(try_prefix)(__u32 i)
 {
 	const struct sw_prefix *prefix = bpf_map_lookup_elem(&prefixes, &i);
-	struct request *r = &w->request;
+	struct window *w = this_window();
+	struct request *r;
 	__u32 j, off, name, differs = 0;
 
 	if (!prefix || !prefix->length)
 		return NO_PREFIX;
-	if (!w || prefix->length > SW_PREFIX_MAX || r->target >= WINDOW_MAX)
+	if (!w || prefix->length > SW_PREFIX_MAX)
+		return REQUEST_UNREAD;
+	r = &w->request;
+	if (r->target >= WINDOW_MAX)
 		return REQUEST_UNREAD;
 	for (j = 0; j < SW_PREFIX_MAX / 4; j++) {
 		__u32 want = ((const __u32 *)prefix->bytes)[j];
@@ -131,13 +137,13 @@ __noinline int STAGE(try_prefix)(struct window *w, __u32 i)
 }
 
 /* What the policy says of a path that is not in the map as a whole. */
-static __always_inline int match_patterns(struct window *w)
+static __always_inline int match_patterns(void)
 {
 	__u32 i;
 	int kind;
 
 	for (i = 0; i < SW_MAX_PREFIXES; i++) {
-		kind = STAGE(try_prefix)(w, i);
+		kind = STAGE(try_prefix)(i);
 		if (kind == NO_PREFIX)
 			break;
 		if (kind != REQUEST_UNREAD)
@@ -170,13 +176,14 @@ static __always_inline int judge_request(const struct sw_listener *l, struct win
 		if (kind != REQUEST_UNREAD)
 			return kind;
 	}
-	return match_patterns(w);
+	return match_patterns();
 }
 
 /* `family` is set when it says REQUEST_SHED. */
-__noinline int STAGE(read_request)(const struct packet *p, struct window *w,
-				   const struct sw_listener *l, __u32 *family)
+__noinline int STAGE(read_request)(const struct packet *p, const struct sw_listener *l,
+				   __u32 *family)
 {
+	struct window *w = this_window();
 	int kind;
 
 	if (!p || !w || !l || !family)
