@@ -23,8 +23,19 @@ int sw_program(const struct sw_plane *p, enum sw_hook hook)
 	}
 }
 
+/* What the programs cannot do without, and this kernel lacks; NULL: nothing that we know of. */
+static const char *missing(void)
+{
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_loop, NULL) == 0)
+		return "the helper bpf_loop (5.17)";
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, NULL) == 0)
+		return "the helper bpf_xdp_load_bytes (5.18)";
+	return NULL;
+}
+
 static int refused(int ret, struct sw_error *err)
 {
+	const char *lacks;
 	struct utsname kernel;
 
 	uname(&kernel);
@@ -32,7 +43,12 @@ static int refused(int ret, struct sw_error *err)
 		return sw_fail(err, ret,
 			       "the kernel does not let us load BPF programs: run as root or with "
 			       "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
-	return sw_fail(err, ret, "kernel %s refuses the BPF programs: %s; supported are 6.1 and newer",
+	lacks = missing();
+	if (lacks)
+		return sw_fail(err, -EOPNOTSUPP, "kernel %s lacks %s; supported are 6.1 and newer",
+			       kernel.release, lacks);
+	return sw_fail(err, ret,
+		       "kernel %s refuses the BPF programs: %s; supported are 6.1 and newer",
 		       kernel.release, *sw_bpflog_reason() ? sw_bpflog_reason() : strerror(-ret));
 }
 
