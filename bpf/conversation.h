@@ -174,9 +174,12 @@ static __always_inline int on_rest(struct scene *s)
 	return fin ? SW_R_drain_fin : SW_R_drain_data;
 }
 
-/* observe: nothing is touched, requests that would have been shed are counted. */
+/* observe: nothing is touched, requests that would have been shed are counted; by TC, which sees
+ * all that XDP lets pass. */
 static __always_inline int observe(ctx_t *ctx, struct scene *s)
 {
+	if (CTX_IS_XDP)
+		return SW_R_pass_to_tc;
 	if (!s->shedding || !s->p.payload || is_exempt(s->l, &s->p))
 		return SW_R_pass_observe;
 	s->w = open_window(ctx, &s->p);

@@ -122,9 +122,11 @@ static void another_pool(struct lane *l)
 /* Observe: everything passes, what would be shed is counted. */
 static void observe(struct lane *l)
 {
-	static const struct course course = {SW_R_pass_observe, SW_R_pass_observe,
-					     SW_R_would_shed,	SW_R_pass_observe,
-					     SW_R_pass_observe, SW_R_pass_observe};
+	/* counted once, by TC */
+	bool tc = l->hook == HOOK_TC;
+	enum sw_reason seen = tc ? SW_R_pass_observe : SW_R_pass_to_tc;
+	enum sw_reason counted = tc ? SW_R_would_shed : SW_R_pass_to_tc;
+	struct course course = {SW_R_pass_observe, seen, counted, seen, seen, seen};
 	struct lever watched = lever_with(SW_LF_OBSERVE | SW_LF_EXEMPT);
 	struct frame f;
 
@@ -134,7 +136,7 @@ static void observe(struct lane *l)
 	f = lane_frame(l, TCP_ACK | TCP_PSH);
 	f.payload = REQUEST;
 	f.payload_len = strlen(REQUEST);
-	lane_expect(l, &f, SW_R_would_shed, NULL);
+	lane_expect(l, &f, counted, NULL);
 	lane_trying(l, "observe, RST and strange flags");
 	f = lane_frame(l, TCP_RST);
 	lane_expect(l, &f, SW_R_pass_reset, NULL);
@@ -145,7 +147,7 @@ static void observe(struct lane *l)
 	f.payload = REQUEST;
 	f.payload_len = strlen(REQUEST);
 	world_pool(l->w, SW_MODE_FINISH, SW_CAUSE_SATURATED, 60000);
-	lane_expect(l, &f, SW_R_pass_observe, NULL);
+	lane_expect(l, &f, seen, NULL);
 }
 
 /* ---- exempt sources ------------------------------------------------------------------------ */
@@ -211,7 +213,7 @@ static void exempt_observed(struct lane *l)
 	world_exempt(l->w, l->family, cidr, true);
 	f.payload = REQUEST;
 	f.payload_len = strlen(REQUEST);
-	lane_expect(l, &f, SW_R_pass_observe, NULL);
+	lane_expect(l, &f, l->hook == HOOK_TC ? SW_R_pass_observe : SW_R_pass_to_tc, NULL);
 	world_exempt(l->w, l->family, cidr, false);
 }
 
