@@ -228,7 +228,7 @@ static __always_inline int decide(ctx_t *ctx, struct scene *s)
 	__u8 flags = s->p.flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_PSH | TCP_ACK | TCP_URG);
 	__u64 deadline = s->pool->deadline_ns;
 
-	s->now = bpf_ktime_get_ns();
+	s->now = bpf_ktime_get_coarse_ns(); /* of the last tick: nothing here needs more */
 	if (s->now > deadline + SW_LIFETIME_NS)
 		return SW_R_pass_expired;
 	s->shedding = s->pool->mode == SW_MODE_SHED && s->now <= deadline;

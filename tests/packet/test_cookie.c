@@ -160,7 +160,7 @@ static void rotation(struct lane *l)
 	struct talk old, new;
 
 	lane_trying(l, "key rotated, the old one still good");
-	world_secrets(l->w, 11, 10, -1);
+	world_secrets(l->w, 11, 10, -100);
 	if (!talk_opened(&old, l))
 		return;
 	world_secrets(l->w, 12, 11, 60000);
@@ -176,7 +176,7 @@ static void rotation(struct lane *l)
 	expect_phases(&new, AS_USUAL);
 	world_forget(l->w);
 	lane_trying(l, "the old key has ended");
-	world_secrets(l->w, 12, 11, -1);
+	world_secrets(l->w, 12, 11, -100);
 	expect_phases(&old, SW_R_pass_unknown);
 	expect_phases(&new, AS_USUAL);
 	world_forget(l->w);

@@ -292,7 +292,7 @@ static void length_changed(struct lane *l)
 		expect_segment(&t, 80, got, TCP_ACK | TCP_FIN, 0, SW_R_drain_fin);
 		expect_segment(&t, 80, got - LENGTH + OTHER_LENGTH, TCP_ACK, 9, SW_R_drain_data);
 	}
-	now.old_until_ns = world_now() - 1;
+	now.old_until_ns = world_now() - 100000000;
 	world_listener(l->w, ID_MAIN, &now);
 	expect_segment(&t, 80, LENGTH, TCP_ACK, 40, SW_R_pass_unknown);
 	expect_segment(&t, 80, OTHER_LENGTH, TCP_ACK, 40, SW_R_drain_data);

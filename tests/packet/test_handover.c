@@ -83,7 +83,7 @@ static void pull(struct lane *l, enum lever lever)
 	struct sw_listener listener = world_default_listener(ID_MAIN);
 
 	world_pool(l->w, lever == ROOM ? SW_MODE_FINISH : SW_MODE_SHED, SW_CAUSE_SATURATED,
-		   lever == OVERDUE ? -1 : 60000);
+		   lever == OVERDUE ? -100 : 60000);
 	listener.flags = lever == EXEMPT ? SW_LF_EXEMPT : 0;
 	world_listener(l->w, ID_MAIN, &listener);
 	world_exempt(l->w, l->family, everyone, lever == EXEMPT);

@@ -81,12 +81,12 @@ static void modes(struct lane *l)
 		{"open", SW_MODE_OPEN, 1000, &open},
 		{"open, deadline long passed", SW_MODE_OPEN, -2 * lifetime_ms, &open},
 		{"finishing", SW_MODE_FINISH, 1000, &finish},
-		{"finishing, deadline passed", SW_MODE_FINISH, -1, &finish},
-		{"finishing, deadline long passed", SW_MODE_FINISH, -lifetime_ms - 1, &expired},
-		{"heartbeat overdue", SW_MODE_SHED, -1, &overdue},
+		{"finishing, deadline passed", SW_MODE_FINISH, -100, &finish},
+		{"finishing, deadline long passed", SW_MODE_FINISH, -lifetime_ms - 100, &expired},
+		{"heartbeat overdue", SW_MODE_SHED, -100, &overdue},
 		{"heartbeat overdue for almost a lifetime", SW_MODE_SHED, -lifetime_ms + 10000,
 		 &overdue},
-		{"heartbeat overdue for a lifetime", SW_MODE_SHED, -lifetime_ms - 1, &expired},
+		{"heartbeat overdue for a lifetime", SW_MODE_SHED, -lifetime_ms - 100, &expired},
 		{"shedding again", SW_MODE_SHED, 1000, &as_usual},
 	};
 
