@@ -224,7 +224,6 @@ static void sweep(struct sw_plane *p, const char *name)
 	bool tc = sw_pins_interface(name, "link_tc", interface);
 	bool xdp = !tc && sw_pins_interface(name, "link_xdp", interface);
 	bool filter = !tc && !xdp && sw_pins_interface(name, "clsact", interface);
-	int link;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->at[i].interface, interface) &&
@@ -236,9 +235,7 @@ static void sweep(struct sw_plane *p, const char *name)
 	if (!tc && !xdp)
 		return;
 	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
-	link = bpf_obj_get(path);
-	if (link >= 0)
-		sw_link_remove(path, link);
+	sw_link_remove_pinned(path);
 }
 
 static void roll_back(struct sw_plane *p)

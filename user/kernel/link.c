@@ -25,8 +25,7 @@ int sw_link_take_over(const struct sw_link_at *at, int prog)
 		return -ENOENT;
 	if (sw_link_ifindex(link) == at->ifindex && !bpf_link_update(link, prog, NULL))
 		return link;
-	unlink(at->pin);
-	close(link);
+	sw_link_remove(at->pin, link);
 	return -ENOENT;
 }
 
@@ -50,6 +49,14 @@ void sw_link_remove(const char *pin, int link)
 	unlink(pin);
 	bpf_link_detach(link);
 	close(link);
+}
+
+void sw_link_remove_pinned(const char *pin)
+{
+	int link = bpf_obj_get(pin);
+
+	if (link >= 0)
+		sw_link_remove(pin, link);
 }
 
 uint32_t sw_link_program(const char *pin)

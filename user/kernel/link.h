@@ -23,8 +23,10 @@ int sw_link_take_over(const struct sw_link_at *at, int prog);
 /* Attaches and pins. Returns the link's descriptor or a negative errno. */
 int sw_link_make(const struct sw_link_at *at, int prog);
 
-/* Takes the link off at once, and its pin; closes it. */
+/* Takes the link off, and its pin; closes it. At once: a link without pin and descriptor would stay
+ * for a moment more, and be in the way of the next one. */
 void sw_link_remove(const char *pin, int link);
+void sw_link_remove_pinned(const char *pin);
 
 /* The id of the program behind a pin, 0: none. */
 uint32_t sw_link_program(const char *pin);

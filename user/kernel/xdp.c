@@ -62,7 +62,7 @@ int sw_xdp_attach(const struct sw_plane *p, const struct sw_iface *iface, enum s
 	sw_pins_path(p, "link_xdp", iface->name, pin, sizeof(pin));
 	/* A link stays in its mode: another one needs another link. */
 	if (sw_xdp_program(iface->index, &generic) && generic != want_generic)
-		unlink(pin);
+		sw_link_remove_pinned(pin);
 	*is_new = false;
 	link = sw_link_take_over(&at, prog);
 	if (link >= 0)
