@@ -451,9 +451,8 @@ static void what_cannot_be_is_refused(void **state)
 	struct sw_path_conf nowhere[] = {{SW_METHOD_POST, "/a{b}", SW_PATH_SHED, 0}};
 	struct sw_path_conf open[] = {{SW_METHOD_POST, "/a/{b", SW_PATH_SHED, 0}};
 	struct sw_path_conf large[] = {
-		{SW_METHOD_POST,
-		 "/012345678901234567890123456789012345678901234567890123456789012", SW_PATH_SHED,
-		 0}};
+		{SW_METHOD_POST, "/012345678901234567890123456789012345678901234567890123456789012",
+		 SW_PATH_SHED, 0}};
 	struct sw_listener_conf good[] = {any(7000)}, l[] = {any(8000)},
 				twice[] = {any(8000), any(8000)},
 				same[] = {one4("10.0.0.1", 80), one4("10.0.0.1", 80)};

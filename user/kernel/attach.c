@@ -225,15 +225,17 @@ static void sweep(struct sw_plane *p, const char *name)
 	bool xdp = !tc && sw_pins_interface(name, "link_xdp", interface);
 	bool filter = !tc && !xdp && sw_pins_interface(name, "clsact", interface);
 
+	if (!tc && !xdp && !filter)
+		return;
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->at[i].interface, interface) &&
 		    ((tc && p->hold[i].tc_link >= 0) || (xdp && p->hold[i].xdp_link >= 0) ||
 		     (filter && p->hold[i].filter)))
 			return;
-	if (filter)
+	if (filter) {
 		sw_tc_remove_filter(p, interface);
-	if (!tc && !xdp)
 		return;
+	}
 	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
 	sw_link_remove_pinned(path);
 }
