@@ -120,6 +120,32 @@ static void without_capabilities(void **state)
 	assert_nothing_attached();
 }
 
+/* What a child with only the capabilities that are named comes to. */
+static int live_with_few_caps(void)
+{
+	struct sw_plane_conf conf = {.pin_root = nets_root};
+	bool enough = sw_probe_hand_over(); /* before 6.9 CAP_SYS_ADMIN is needed too */
+	struct sw_error err = {0};
+	struct sw_plane *p;
+	int ret;
+
+	keep_caps(1U << CAP_NET_ADMIN, 1U << (CAP_BPF - 32) | 1U << (CAP_PERFMON - 32));
+	ret = sw_plane_open(&p, &conf, &err);
+	if (!enough)
+		return ret == -EPERM && strstr(err.text, "CAP_SYS_ADMIN") ? 0 : 1;
+	if (ret) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	sw_plane_leave(p);
+	if (sw_plane_open(&p, &conf, NULL))
+		return 2;
+	if (sw_plane_changed(p))
+		return 3;
+	sw_plane_close(p, 0);
+	return access(nets_root, F_OK) ? 0 : 4;
+}
+
 /* As a service has them; entering a namespace would take CAP_SYS_ADMIN. */
 static void with_no_more_capabilities_than_needed(void **state)
 {
@@ -127,26 +153,13 @@ static void with_no_more_capabilities_than_needed(void **state)
 	nets_run(NULL, "ip link set lo up");
 	for (int clsact = 0; clsact < 2; clsact++) {
 		int status;
-		pid_t pid = fork();
+		pid_t pid;
 
-		if (!pid) {
-			struct sw_plane_conf conf = {.pin_root = nets_root};
-			struct sw_plane *p;
-
-			if (clsact)
-				setenv("SPILLWAY_NO_TCX", "1", 1);
-			keep_caps(1U << CAP_NET_ADMIN,
-				  1U << (CAP_BPF - 32) | 1U << (CAP_PERFMON - 32));
-			if (sw_plane_open(&p, &conf, NULL))
-				_exit(1);
-			sw_plane_leave(p);
-			if (sw_plane_open(&p, &conf, NULL))
-				_exit(2);
-			if (sw_plane_changed(p))
-				_exit(3);
-			sw_plane_close(p, 0);
-			_exit(access(nets_root, F_OK) ? 0 : 4);
-		}
+		if (clsact)
+			setenv("SPILLWAY_NO_TCX", "1", 1);
+		pid = fork();
+		if (!pid)
+			_exit(live_with_few_caps());
 		waitpid(pid, &status, 0);
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), 0);

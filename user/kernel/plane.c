@@ -56,14 +56,15 @@ static int copy_conf(struct sw_plane *p, const struct sw_plane_conf *conf)
 
 static int check_kernel(struct sw_error *err)
 {
-	if (!sw_probe_caps())
-		return sw_fail(err, -EPERM,
-			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: "
-			       "run as root, or give the service these capabilities");
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return sw_fail(err, -EOPNOTSUPP,
 			       "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
 			       "with CONFIG_DEBUG_INFO_BTF=y");
+	if (!sw_probe_caps())
+		return sw_fail(err, -EPERM,
+			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, "
+			       "before kernel 6.9 also CAP_SYS_ADMIN: run as root, or give the "
+			       "service these capabilities");
 	return 0;
 }
 

@@ -140,8 +140,13 @@ static bool has_cap(int cap)
 
 bool sw_probe_caps(void)
 {
-	return has_cap(CAP_NET_ADMIN) &&
-	       (has_cap(CAP_SYS_ADMIN) || (has_cap(CAP_BPF) && has_cap(CAP_PERFMON)));
+	if (!has_cap(CAP_NET_ADMIN))
+		return false;
+	if (has_cap(CAP_SYS_ADMIN))
+		return true;
+	/* Where the kernel itself lacks the function for the hand-over, libbpf looks for it in all
+	 * modules, and only CAP_SYS_ADMIN may list those. */
+	return has_cap(CAP_BPF) && has_cap(CAP_PERFMON) && sw_probe_hand_over();
 }
 
 static void say_caps(char *detail, size_t size)
@@ -149,14 +154,19 @@ static void say_caps(char *detail, size_t size)
 	static const struct {
 		int cap;
 		const char *name;
-	} needed[] = {{CAP_NET_ADMIN, "CAP_NET_ADMIN"},
-		      {CAP_BPF, "CAP_BPF"},
-		      {CAP_PERFMON, "CAP_PERFMON"}};
-	size_t at = snprintf(detail, size, sw_probe_caps() ? "present" : "missing:");
+	} needed[] = {{CAP_NET_ADMIN, " CAP_NET_ADMIN"},
+		      {CAP_BPF, " CAP_BPF"},
+		      {CAP_PERFMON, " CAP_PERFMON"}};
+	bool present = sw_probe_caps(), named = false;
+	size_t at = snprintf(detail, size, present ? "present" : "missing:");
 
-	for (size_t i = 0; !sw_probe_caps() && i < LENGTH(needed); i++)
-		if (!has_cap(needed[i].cap))
-			at += snprintf(detail + at, size - at, " %s", needed[i].name);
+	for (size_t i = 0; !present && i < LENGTH(needed); i++)
+		if (!has_cap(needed[i].cap)) {
+			at += snprintf(detail + at, size - at, "%s", needed[i].name);
+			named = true;
+		}
+	if (!present && !named)
+		snprintf(detail + at, size - at, " CAP_SYS_ADMIN (before kernel 6.9)");
 }
 
 bool sw_probe_bpffs(const char *path)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 enum sw_feature {
-	SW_FEAT_CAPS,	    /* CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, or root */
+	SW_FEAT_CAPS,	    /* CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON; before 6.9 CAP_SYS_ADMIN too */
 	SW_FEAT_BTF,	    /* /sys/kernel/btf/vmlinux */
 	SW_FEAT_BPFFS,	    /* a bpf file system at the pin root */
 	SW_FEAT_XDP_STORE,  /* bpf_xdp_store_bytes, 5.18 */
