@@ -62,9 +62,9 @@ static int check_kernel(struct sw_error *err)
 			       "with CONFIG_DEBUG_INFO_BTF=y");
 	if (!sw_probe_caps())
 		return sw_fail(err, -EPERM,
-			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, "
-			       "before kernel 6.9 also CAP_SYS_ADMIN: run as root, or give the "
-			       "service these capabilities");
+			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: "
+			       "run as root, or give the service these capabilities (before "
+			       "kernel 6.9 CAP_SYS_ADMIN too)");
 	return 0;
 }
 
