@@ -95,7 +95,10 @@ static __always_inline __u32 fold_hash(__u64 hash)
  * seen on the wire. */
 static __always_inline __u32 first_check(__u64 hash, __u32 first)
 {
-	return ((first ^ (__u32)(hash >> 32)) * 0x9e3779b1U) >> 21;
+	__u32 x = (first ^ (__u32)(hash >> 32)) * 0x9e3779b1U;
+
+	/* a second round: with one alone, numbers a segment apart agree too often */
+	return ((x ^ x >> 15) * 0x85ebca6bU) >> 21;
 }
 
 /* Known MSS values; the largest that is not above the client's is remembered. */
