@@ -4,15 +4,17 @@
  * understood without a byte of state.
  *
  *      32 bits     cookie = H + (guess << 11),  H: SipHash-2-4 of addresses, ports and period
- *      guess       14 bits: check (11) << 3 | mss index (3)
- *      check       of the client's first sequence number: only the segment that carries this very
- *                  number is the first, whatever got lost or overtook
+ *      guess       15 bits: check (12) << 3 | mss index (3)
+ *      check       of the client's first sequence number. Until a client has our answer it cannot
+ * be further than the SYN-ACK's window, 2,920 bytes, and numbers closer than 4,096 have different
+ * checks: only the segment that carries the first byte passes for the first, whatever got lost or
+ * overtook
  *
  * A segment's acknowledgement number, less one, less H, is (guess << 11) + d, where d is how much
  * the client has of what we sent: 0 nothing but the SYN-ACK, L the answer, L + 1 the answer and our
- * FIN. Answers are at most 1,024 bytes, so d fits below the guess. For d = 0 all of H, the guess's
- * check and d have to fit: 29 bits, like the kernel's own cookies. For later phases 17 bits: all
- * that they can earn is an acknowledgement no longer than what came.
+ * FIN. Answers are at most 1,024 bytes, so d fits below the guess. For d = 0 all of H, the check
+ * and d have to fit: 29 bits, like the kernel's own cookies. For later phases 15 bits: all that
+ * they can earn is an acknowledgement no longer than what came.
  */
 #ifndef SPILLWAY_BPF_COOKIE_H
 #define SPILLWAY_BPF_COOKIE_H
@@ -20,7 +22,8 @@
 #include "parse.h"
 
 #define GUESS_SHIFT 11
-#define GUESS_BITS  14
+#define GUESS_BITS  15
+#define CHECK_MASK  0xfff
 
 enum phase {
 	PHASE_NONE,	/* not a conversation of ours */
@@ -91,14 +94,11 @@ static __always_inline __u32 fold_hash(__u64 hash)
 	return (__u32)hash ^ (__u32)(hash >> 32);
 }
 
-/* 11 bits of the client's first sequence number, scrambled by the half of the hash that is never
- * seen on the wire. */
+/* 12 bits of the client's first sequence number, shifted by a part of the hash that is never seen
+ * on the wire. */
 static __always_inline __u32 first_check(__u64 hash, __u32 first)
 {
-	__u32 x = (first ^ (__u32)(hash >> 32)) * 0x9e3779b1U;
-
-	/* a second round: with one alone, numbers a segment apart agree too often */
-	return ((x ^ x >> 15) * 0x85ebca6bU) >> 21;
+	return (first + (__u32)(hash >> 32)) & CHECK_MASK;
 }
 
 /* Known MSS values; the largest that is not above the client's is remembered. */

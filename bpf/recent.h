@@ -31,7 +31,7 @@ static __always_inline void remember_answer(const struct packet *p, __u32 cause,
 }
 
 /* Copies the entry of this packet's conversation to `out`; 0: there is none. A reused port may have
- * the same mark, once in 2,048 times; so the packet must also lie in what the entry has
+ * the same mark, once in 4,096 times; so the packet must also lie in what the entry has
  * acknowledged, or right behind it, and the SYN-ACK's window bounds how much that can be. */
 static __always_inline int find_answer(const struct packet *p, struct sw_recent *out)
 {

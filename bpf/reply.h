@@ -16,7 +16,7 @@
 /* Two segments: a sender halves a window of one, and what is in flight behind the request before
  * our answer arrives is thrown away, so there should not be much of it. Until the answer is there a
  * client cannot be further than this, and all that we ever acknowledge was received in order. */
-#define WINDOW_SYN_ACK 2920
+#define WINDOW_SYN_ACK 2920 /* under 4,096: cookie.h relies on it */
 
 struct reply {
 	__u32 seq, ack;

@@ -136,10 +136,12 @@ static void spread(struct lane *l)
 		world_complain(l->w, "%u neighbours, bits %x", zeros, ones);
 }
 
-/* What is not the first sequence number of the SYN is not the place of the request. */
+/* What is not the first sequence number of the SYN is not the place of the request. Only multiples
+ * of 4,096 pass for it, which no window of ours lets a client reach. */
 static void first_sequence(struct lane *l)
 {
-	static const int32_t off[] = {-1448, -2, -1, 1, 2, 1448, 1 << 20, -(1 << 30)};
+	static const int32_t off[] = {-1448,	     -2, -1, 1, 2, 1448, 4095, (1 << 20) + 1,
+				      -(1 << 30) - 1};
 
 	for (unsigned i = 0; i < sizeof(off) / sizeof(*off); i++) {
 		struct talk t;
@@ -318,17 +320,17 @@ CHANCE_TEST(every_part_of_the_key)
 LANE_TEST(programs_agree)
 LANE_TEST(real_connections)
 
-/* Bytes behind a lost first segment are never taken for it, whatever they look like: the check of
- * the client's first number lets one in 2,048 through, a segment's length away as anywhere else. */
+/* Bytes behind a lost first segment are never taken for it, whatever they look like: all that the
+ * window lets a client send before it has an answer. */
 static void behind_the_first(void **state)
 {
-	static const uint32_t ahead[] = {1, 536, 1448, 1460};
+	static const uint32_t ahead[] = {1, 536, 1448, 1460, 2048, 2919};
 	struct lane l = {.w = *state, .hook = HOOK_TC, .family = 4, .id = ID_MAIN};
 
 	for (size_t i = 0; i < sizeof(ahead) / sizeof(*ahead); i++) {
 		unsigned taken = 0;
 
-		for (unsigned n = 0; n < 3000; n++) {
+		for (unsigned n = 0; n < 1000; n++) {
 			struct talk t = talk_new(&l);
 			struct result r;
 			struct frame f;
@@ -344,8 +346,8 @@ static void behind_the_first(void **state)
 			lane_run(&l, &p, &r);
 			taken += r.reason != SW_R_drop_order;
 		}
-		if (taken > 7) /* 1.5 are to be expected */
-			world_complain(l.w, "%u of 3000 were taken for the first", taken);
+		if (taken)
+			world_complain(l.w, "%u of 1000 were taken for the first", taken);
 	}
 }
 
