@@ -10,7 +10,7 @@
 #include <linux/types.h>
 #include <spillway/reasons.h>
 
-#define SW_LAYOUT	  1
+#define SW_LAYOUT	  2
 #define SW_MAX_LISTENERS  1024 /* ids 1..1023; 0 stands for "no listener" */
 #define SW_MAX_POOLS	  256
 #define SW_MAX_PATHS	  4096
@@ -71,7 +71,8 @@ enum sw_mode {
 	SW_MODE_OPEN = 0, /* nothing intercepted, no conversation under way */
 	SW_MODE_FINISH =
 		1, /* nothing new intercepted, conversations under way are brought to an end */
-	SW_MODE_SHED = 2, /* what may be shed is shed */
+	SW_MODE_SHED = 2,    /* what may be shed is shed */
+	SW_MODE_METERED = 3, /* what may be shed is shed while the pool has no free slot */
 };
 
 enum sw_cause { /* the x-spillway-reason of an answer */
@@ -207,6 +208,149 @@ struct sw_flood {
 	__u32 pad;
 };
 
+/* ---- slots: one for the whole host, shared by all planes ---------------------------------- */
+
+/* A slot is a connection that a worker holds. Worker ids are 0..1023, given by the daemon and not
+ * given anew while connections are counted under them. A guarded pool whose server is not steered
+ * has one row for all of it, under an id of the same kind. */
+#define SW_MAX_WORKERS	    1024
+#define SW_WORDS	    (SW_MAX_WORKERS / 64)
+#define SW_NO_CAP	    0x7fffffffU
+#define SW_MAX_VIRTUALS	    1024
+#define SW_MAX_RESERVATIONS 16384
+
+struct sw_bits { /* a set of worker ids: bit id % 64 of word id / 64 */
+	__u64 word[SW_WORDS];
+};
+
+#define SW_WF_ROW (1U << 0) /* not a worker: the row of a guarded pool */
+#define SW_WF_CREDIT                                                                               \
+	(1U << 1) /* what is taken is not given back at the end of a connection; `cap`             \
+		   * moves instead, and is compared as a sequence number is */
+
+/* workers[id]: written by the daemon only. */
+struct sw_worker_row {
+	__u8 addr[16]; /* where the worker listens; all zero for a row */
+	__u16 port;
+	__u16 pool;   /* for the reader of a dump */
+	__u32 cap;    /* N + Q, or SW_NO_CAP; a slot is free while (__s32)(cap - inuse) > 0 */
+	__u32 engine; /* N, 0: no limit; the first N in flight count as the engine's */
+	__u32 flags;  /* SW_WF_* */
+	__u64 tag;    /* of a row: hash of the pool's name, by which the next daemon knows it */
+};
+
+/* slots[id]: written by the kernel only. */
+struct sw_slot {
+	__u32 inuse;
+	__u32 most;	 /* the highest `inuse` there was */
+	__u64 takes;	 /* slots taken */
+	__u64 gives;	 /* slots given back */
+	__u64 moves;	 /* reservations that became connections */
+	__u64 refusals;	 /* times it was full, or gone, when it was to be taken */
+	__u64 failures;	 /* connections to it that could not be made: it became suspect */
+	__u64 corrected; /* added up, what recounts have put right */
+	__u64 pad;
+};
+
+/* members[pool]: workers that may be given new connections: neither draining nor removed.
+ * nonbusy[0], reach4[0]: not busy; with an IPv4 address. Written by the daemon.
+ * notfull[0]: a hint, written by the kernel. suspect[0]: set by the kernel when a connection could
+ * not be made, cleared by the daemon when the worker answers again. All four can be mapped. */
+
+#define SW_SF_COUNT  (1U << 0) /* new connections to its listeners take a slot */
+#define SW_SF_ASSIGN (1U << 1) /* and go to the listening socket of the worker that was picked */
+#define SW_SF_REFUSE (1U << 2) /* connect: nothing free makes connect() fail with `error` */
+#define SW_SF_CLOSED (1U << 3) /* drained, or saturated by force: nothing is free */
+
+/* steers[pool]: written by the daemon. */
+struct sw_steer_pool {
+	__u64 deadline_ns;  /* CLOCK_MONOTONIC; past it busy workers count as not busy, and nobody
+			     * answers at `responder` */
+	__u32 flags;	    /* SW_SF_* */
+	__u32 error;	    /* a positive errno, below 4096 */
+	__u32 half_open;    /* most reservations of connections not established yet */
+	__u16 responder;    /* port on 127.0.0.1 and ::1 that gives the answers; 0: none */
+	__u16 first, words; /* words of members[pool] in use: `first` and as many as `words` */
+	__u16 pad[3];
+};
+
+/* pool_use[pool]: written by the kernel. pool_use[SW_MAX_POOLS]: all pools together. */
+struct sw_pool_use {
+	__u64 refused_ns; /* CLOCK_MONOTONIC of the last SYN that we answered for want of a slot */
+	__u32 half_open;  /* reservations */
+	__u32 pad;
+};
+
+/* virtuals[{addr, port}]: value __u32 pool. Key: struct sw_address. */
+
+struct sw_tuple {    /* a connection, seen from this host */
+	__u64 netns; /* the namespace's cookie */
+	__u8 peer[16], local[16];
+	__u16 peer_port, local_port; /* host order */
+	__u32 pad;
+};
+
+/* reservations[tuple]: a slot taken for a connection that is not established yet. */
+struct sw_reservation {
+	__u64 since_ns;
+	__u32 slot; /* worker id + 1; 0: let in without a slot */
+	__u32 pool;
+	__u32 missing; /* sweeps in a row that found no socket for it */
+	__u32 pad;
+};
+
+/* pending[0], per CPU: what a lookup has just taken, until the stack says what becomes of it. */
+struct sw_pending {
+	struct sw_tuple tuple;
+	__u64 since_ns;
+	__u32 slot; /* worker id + 1; 0: nothing */
+	__u32 pool;
+	__u32 asking; /* enum sw_asking: why this CPU looks a socket up right now */
+	__u32 pad;
+};
+
+enum sw_asking {
+	SW_ASKING_STACK = 0, /* the stack's own lookup of a new connection: take */
+	SW_ASKING_ANY,	     /* is there a listener? any will do, take nothing */
+	SW_ASKING_HAND_OVER, /* take, or give nothing */
+	SW_ASKING_PASS,	     /* for a request that must pass: a worker's listener, take nothing */
+	SW_ASKING_NOTHING,   /* a sweep: leave the lookup alone */
+};
+
+/* Bound to a socket by sk_storage (map `sockets`). */
+struct sw_socket {
+	__u32 slot; /* worker id + 1; 0: none (any more); goes to 0 by an atomic exchange */
+	__u32 pool;
+	__u8 addr[16]; /* connect: the virtual address that was asked for */
+	__u16 port;    /* and its port, 0: not steered */
+	__u16 state;   /* 1: a slot is being taken, a recount must wait */
+	__u32 pad;
+};
+
+/* What became of a new connection that was to be steered or counted. Numbers are never reused.
+ * counts_steer[pool], per CPU. */
+#define SW_STEERS(X)                                                                               \
+	X(0, steered, "given to a worker, or counted")                                             \
+	X(1, answered, "nothing free: sent to the responder")                                      \
+	X(2, refused, "nothing free: connect() failed, or the SYN was dropped")                    \
+	X(3, no_slot, "no worker had a free slot")                                                 \
+	X(4, all_busy, "every worker was busy")                                                    \
+	X(5, unavailable, "the pool had no worker")                                                \
+	X(6, closed, "the pool was drained, or saturated by force")                                \
+	X(7, half_open_limit, "too many connections were not established yet")                     \
+	X(8, no_storage, "the kernel had no memory to bind a slot to the socket")                  \
+	X(9, no_listener, "the worker that was picked does not listen")                            \
+	X(10, suspected, "a connection to a worker could not be made")                             \
+	X(11, passed, "let in without a slot: a path that must pass")                              \
+	X(12, overdue, "the daemon's heartbeat was overdue: busy workers counted as not busy")     \
+	X(13, swept, "a reservation whose connection never came to be was given back")
+
+struct sw_steer_counts {
+#define X(n, name, text) __u64 name;
+	SW_STEERS(X)
+#undef X
+};
+
 /* ---- counters --------------------------------------------------------------------------- */
 
 /* counts_xdp[listener], counts_tc[listener]: per CPU, packets by reason; index 0: no listener. */
@@ -231,5 +375,14 @@ SW_ASSERT(sizeof(struct sw_levers) == 8);
 SW_ASSERT(sizeof(struct sw_recent) == 8);
 SW_ASSERT(sizeof(struct sw_flood) == 16);
 SW_ASSERT(sizeof(struct sw_counts) == 8 * SW_R_COUNT);
+SW_ASSERT(sizeof(struct sw_bits) == 128);
+SW_ASSERT(sizeof(struct sw_worker_row) == 40);
+SW_ASSERT(sizeof(struct sw_slot) == 64);
+SW_ASSERT(sizeof(struct sw_steer_pool) == 32);
+SW_ASSERT(sizeof(struct sw_pool_use) == 16);
+SW_ASSERT(sizeof(struct sw_tuple) == 48);
+SW_ASSERT(sizeof(struct sw_reservation) == 24);
+SW_ASSERT(sizeof(struct sw_pending) == 72);
+SW_ASSERT(sizeof(struct sw_socket) == 32);
 
 #endif

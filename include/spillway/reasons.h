@@ -48,7 +48,8 @@
 	X(33, handover_open, GIVE, "the pool has room again")                                      \
 	X(34, handover_exempt, GIVE, "the source is exempt")                                       \
 	X(35, handover_unread, GIVE, "the request could not be read in its first segment")         \
-	X(36, pass_not_local, PASS, "the destination is not an address of this host")
+	X(36, pass_not_local, PASS, "the destination is not an address of this host")              \
+	X(37, pass_metered, PASS, "the pool has a free slot")
 
 enum sw_reason {
 #define X(n, name, class, text) SW_R_##name = n,

@@ -32,11 +32,43 @@ struct sw_source_conf { /* where one worker's load is read */
 	bool insecure;
 };
 
+struct sw_endpoint {
+	uint8_t addr[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint16_t port;	  /* 0: not given */
+};
+
 struct sw_worker_conf {
-	char *name; /* defaults to host:port of the URL */
+	char *name; /* defaults to host:port of the URL, or to the address */
 	uint32_t start_rank;
-	int32_t dp_size; /* -1: not known */
-	struct sw_source_conf source;
+	int32_t dp_size;	      /* -1: not known */
+	struct sw_source_conf source; /* url NULL: its load is not read (steered pools only) */
+	struct sw_endpoint at;	      /* where it takes requests; of the URL when that has an IP */
+	double share;		      /* of its slots that this host may use, 0 < share <= 1; 1.0 */
+	bool drain;		      /* no new connections */
+	uint64_t engine_limit, queue_limit; /* N and Q; N 0: no cap */
+};
+
+enum sw_steer_by {
+	SW_STEER_NONE,	  /* guard only */
+	SW_STEER_CONNECT, /* routers' connections to a virtual address */
+	SW_STEER_LOCAL,	  /* clients' connections to a listener, to servers on this host */
+};
+
+enum sw_count_by { SW_COUNT_AUTO, SW_COUNT_CONNECTIONS, SW_COUNT_REPORTS };
+
+struct sw_steer_conf {
+	enum sw_steer_by by;
+	struct sw_endpoint *virtuals; /* connect */
+	size_t n_virtuals;
+	char *cgroup;	 /* "/path", "pid:N", "unit:NAME"; the routers' (connect, required) or the
+			  * servers' (NULL: all of the host) */
+	char *netns;	 /* connect: the routers' network namespace; NULL: the daemon's own */
+	bool refuse;	 /* connect: nothing free makes connect() fail, else our answer comes */
+	int error;	 /* positive errno for that, default ECONNREFUSED */
+	bool close_idle; /* idle upstream connections to busy workers are closed */
+	unsigned idle_close_after_ms; /* default 50 */
+	enum sw_count_by count;	      /* guarded pools with a cap; never AUTO after the check */
+	unsigned report_lag_ms;	      /* default 1000, with SW_COUNT_REPORTS */
 };
 
 struct sw_pool_conf {
@@ -44,6 +76,7 @@ struct sw_pool_conf {
 	struct sw_limits limits;
 	struct sw_ageing ageing;
 	struct sw_answer_spec answer; /* body[] strings owned here */
+	struct sw_steer_conf steer;
 	bool observe;
 	struct sw_worker_conf *workers;
 	size_t n_workers;

@@ -16,6 +16,7 @@
 #include "kernel/plane.h"
 #include "policy/busy.h"
 #include "policy/pool.h"
+#include "policy/slots.h"
 #include "sources/scrape.h"
 
 struct sw_live;
@@ -35,6 +36,13 @@ struct sw_live_worker {
 	uint64_t busy_since_ms; /* of the last change to busy */
 	uint64_t scrapes, failures;
 	bool claimed; /* during a reload: the new configuration keeps it */
+
+	int id;			 /* of its slot row; -1: it is neither steered nor counted */
+	uint32_t cap;		 /* its slots as this host may use them; SW_NO_CAP */
+	bool drain;		 /* an operator's word, or the configuration's */
+	uint64_t drain_since_ms; /* when that began */
+	bool suspect; /* a connection to it could not be made, and it has not answered since */
+	uint64_t suspect_since_ms;
 };
 
 struct sw_live_pool {
@@ -47,6 +55,19 @@ struct sw_live_pool {
 	enum sw_force force;
 	uint64_t force_until_ms;
 	bool drain;
+
+	int row;		 /* id of a guarded pool's row; -1: it is not counted as a whole */
+	uint64_t cap;		 /* the sum over its workers; UINT64_MAX: no limit */
+	bool full;		 /* no slot was free at the last heartbeat */
+	struct sw_credit credit; /* with SW_COUNT_REPORTS */
+	struct sw_steer_pool steer; /* as last told to the kernel */
+};
+
+/* A worker or row that the configuration has no more, and that has connections yet. */
+struct sw_live_leaving {
+	char name[80]; /* "pool/worker" */
+	int id;
+	uint64_t since_ms;
 };
 
 /* One pool in one namespace. */
@@ -87,6 +108,11 @@ struct sw_live {
 	size_t n_planes;
 	enum sw_server *servers; /* by index in conf->listeners: what was found behind it */
 	struct sw_listener_counts *offsets; /* by the same index: see totals.h */
+	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
+	struct sw_live_leaving *leaving;
+	size_t n_leaving;
+	struct sw_recount recount; /* the last one that corrected something */
+	uint64_t recounts;
 	uint64_t started_ms;
 	uint64_t beat_ns;	 /* the last heartbeat */
 	int64_t least_margin_ns; /* the least time that was left to a deadline when it was moved */

@@ -17,6 +17,7 @@
 
 #include "common/error.h"
 #include "config/config.h"
+#include "kernel/steer.h"
 #include <spillway/abi.h>
 
 struct sw_plane;
@@ -45,6 +46,8 @@ struct sw_plane_conf {
 		interfaces; /* lo is added on its own; none given inside a netns: all that are up */
 	size_t n_interfaces;
 	enum sw_attach attach;
+	const struct sw_slot_maps *slots; /* shared by all planes; NULL: maps of its own, unused */
+	bool lookup; /* new connections are counted or steered here: attach sk_lookup too */
 };
 
 /* Opens: enters the namespace, loads the programs, reuses or makes pins, attaches. On failure
@@ -87,6 +90,19 @@ int sw_plane_rotate_key(struct sw_plane *p);
 /* Sums a listener's counters (0: packets of no listener) over CPUs. Either may be NULL. */
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
 		    struct sw_counts *tc);
+
+/* Every 50 to 100 ms where `lookup` is set: gives back reservations in this namespace whose
+ * connection never came to be. Returns how many, or a negative errno. */
+int sw_plane_sweep(struct sw_plane *p);
+
+/* Looks for the listening sockets of all workers in this namespace and puts them into `listening`;
+ * at start and once a second, as what listens later is found by itself at once. Returns how many
+ * there are, or a negative errno. */
+int sw_plane_find_workers(struct sw_plane *p);
+
+/* Has the pool's overflow in this namespace answered by a listening socket of ours; v6 tells its
+ * family. */
+int sw_plane_set_responder(struct sw_plane *p, unsigned pool, bool v6, int socket);
 
 /* True when a socket listens on the address and port inside the namespace (sock_diag). */
 bool sw_plane_has_server(struct sw_plane *p, const struct sw_listener_conf *l);
