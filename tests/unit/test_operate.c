@@ -12,21 +12,38 @@
 
 #define NOW 1000
 
-static struct sw_pool_conf confs[2] = {{.name = (char *)"qwen"}, {.name = (char *)"glm"}};
-static struct sw_live_pool pools[2];
-static struct sw_live live = {.pools = pools, .n_pools = 2};
+/* w0 is in both pools, w1 and w2 in one each; the third pool is not steered. */
+static struct sw_worker_conf worker_confs[] = {
+	{.name = (char *)"w0"}, {.name = (char *)"w1"}, {.name = (char *)"w2"}};
+static struct sw_pool_conf confs[3] = {
+	{.name = (char *)"qwen", .steer.by = SW_STEER_CONNECT},
+	{.name = (char *)"glm", .steer.by = SW_STEER_LOCAL},
+	{.name = (char *)"plain"},
+};
+static struct sw_live_worker workers[5];
+static struct sw_live_worker *lists[3][2] = {
+	{&workers[0], &workers[1]}, {&workers[2], &workers[3]}, {&workers[4]}};
+static struct sw_live_pool pools[3];
+static struct sw_live live = {.pools = pools, .n_pools = 3};
 static struct sw_live_pool *first;
 static struct sw_error err;
 static size_t n;
 
 static int setup(void **state)
 {
+	static const int named[5] = {0, 1, 0, 2, 2};
+
 	(void)state;
 	sw_log_level(SW_ERROR);
-	memset(pools, 0, sizeof(pools));
-	for (int i = 0; i < 2; i++) {
-		pools[i].conf = &confs[i];
-		pools[i].live = &live;
+	memset(workers, 0, sizeof(workers));
+	for (int i = 0; i < 3; i++)
+		pools[i] = (struct sw_live_pool){.conf = &confs[i],
+						 .live = &live,
+						 .workers = lists[i],
+						 .n_workers = i < 2 ? 2 : 1};
+	for (int i = 0; i < 5; i++) {
+		workers[i].conf = &worker_confs[named[i]];
+		workers[i].pool = &pools[i / 2];
 	}
 	return 0;
 }
@@ -43,7 +60,7 @@ static int force(const char *text)
 static int drain(const char *text)
 {
 	json_t *body = json_loads(text, JSON_DECODE_ANY, NULL);
-	int status = sw_operate_drain(&live, body, &first, &n, &err);
+	int status = sw_operate_drain(&live, body, NOW, &first, &n, &err);
 
 	json_decref(body);
 	return status;
@@ -66,8 +83,8 @@ static void all_pools_are_forced(void **state)
 {
 	(void)state;
 	assert_int_equal(force("{\"state\":\"open\"}"), 0);
-	assert_int_equal(n, 2);
-	for (int i = 0; i < 2; i++) {
+	assert_int_equal(n, 3);
+	for (int i = 0; i < 3; i++) {
 		assert_int_equal(pools[i].force, SW_FORCE_OPEN);
 		/* one that is forgotten ends by itself */
 		assert_int_equal(pools[i].force_until_ms, NOW + SW_FORCE_DEFAULT_MS);
@@ -85,6 +102,78 @@ static void drain_goes_on_and_off(void **state)
 	assert_false(pools[1].drain);
 	assert_int_equal(drain("{\"on\":false}"), 0);
 	assert_false(pools[0].drain);
+}
+
+static void one_worker_is_drained(void **state)
+{
+	(void)state;
+	assert_int_equal(drain("{\"pool\":\"glm\",\"worker\":\"w0\",\"on\":true}"), 0);
+	assert_ptr_equal(first, &pools[1]);
+	assert_int_equal(n, 1);
+	assert_true(workers[2].drain);
+	assert_int_equal(workers[2].drain_since_ms, NOW);
+	assert_false(workers[0].drain || workers[3].drain || pools[1].drain);
+
+	/* once more: it began when it began */
+	workers[2].drain_since_ms = 5;
+	assert_int_equal(drain("{\"pool\":\"glm\",\"worker\":\"w0\",\"on\":true}"), 0);
+	assert_int_equal(workers[2].drain_since_ms, 5);
+	assert_int_equal(drain("{\"pool\":\"glm\",\"worker\":\"w0\",\"on\":false}"), 0);
+	assert_false(workers[2].drain);
+}
+
+static void a_name_that_one_worker_has_is_enough(void **state)
+{
+	(void)state;
+	assert_int_equal(drain("{\"worker\":\"w1\",\"on\":true}"), 0);
+	assert_ptr_equal(first, &pools[0]);
+	assert_int_equal(n, 1);
+	assert_true(workers[1].drain);
+	assert_false(workers[0].drain || workers[2].drain || pools[0].drain);
+}
+
+static void wrong_workers_change_nothing(void **state)
+{
+	static const struct {
+		const char *body, *error;
+		int status;
+	} rows[] = {
+		{"{\"worker\":3,\"on\":true}", "\"worker\" must be the name of a worker", 422},
+		{"{\"worker\":\"w1\"}", "\"on\" must be true or false", 422},
+		{"{\"worker\":\"w0\",\"on\":true}",
+		 "worker 'w0' is in pool 'qwen' and in pool 'glm'; name the pool too", 422},
+		{"{\"pool\":\"qwen\",\"worker\":\"w2\",\"on\":true}",
+		 "no worker is named 'w2'; there are w0, w1", 404},
+		{"{\"worker\":\"w9\",\"on\":true}",
+		 "no worker is named 'w9'; there are w0, w1, w0, w2, w2", 404},
+		{"{\"pool\":\"none\",\"worker\":\"w1\",\"on\":true}", "no pool is named 'none'",
+		 404},
+		{"{\"pool\":\"plain\",\"worker\":\"w2\",\"on\":true}",
+		 "pool 'plain' is not steered, so nothing can be kept from one of its workers; "
+		 "drain the pool",
+		 422},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(drain(rows[i].body), rows[i].status);
+		assert_string_equal(err.text, rows[i].error);
+		for (int w = 0; w < 5; w++)
+			assert_false(workers[w].drain);
+	}
+}
+
+static void many_names_are_cut(void **state)
+{
+	static char name[121];
+	struct sw_worker_conf conf = {.name = name};
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	for (int i = 0; i < 5; i++)
+		workers[i].conf = &conf;
+	assert_int_equal(drain("{\"worker\":\"w9\",\"on\":true}"), 404);
+	assert_string_equal(err.text + strlen(err.text) - 4, " ...");
 }
 
 static void wrong_requests_change_nothing(void **state)
@@ -131,6 +220,10 @@ int main(void)
 		cmocka_unit_test_setup(one_pool_is_forced, setup),
 		cmocka_unit_test_setup(all_pools_are_forced, setup),
 		cmocka_unit_test_setup(drain_goes_on_and_off, setup),
+		cmocka_unit_test_setup(one_worker_is_drained, setup),
+		cmocka_unit_test_setup(a_name_that_one_worker_has_is_enough, setup),
+		cmocka_unit_test_setup(wrong_workers_change_nothing, setup),
+		cmocka_unit_test_setup(many_names_are_cut, setup),
 		cmocka_unit_test_setup(wrong_requests_change_nothing, setup),
 	};
 

@@ -12,7 +12,7 @@
 
 struct sw_control;
 
-/* Called after an operator changed `pool`'s force or drain. */
+/* Called after an operator changed `pool`'s force or drain, or the drain of one of its workers. */
 typedef void (*sw_control_cb)(struct sw_live_pool *pool);
 
 /* Listens on `path`; its directory is made when missing. -EADDRINUSE: another daemon listens

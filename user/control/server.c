@@ -117,7 +117,7 @@ static void operate(struct sw_control *c, struct evhttp_request *req, bool force
 	if (!body)
 		return reply_error(req, 400, "the request's body is not JSON");
 	status = force ? sw_operate_force(c->live, body, sw_now_ms(), &first, &n, &err)
-		       : sw_operate_drain(c->live, body, &first, &n, &err);
+		       : sw_operate_drain(c->live, body, sw_now_ms(), &first, &n, &err);
 	json_decref(body);
 	if (status)
 		return reply_error(req, status, err.text);
