@@ -89,6 +89,8 @@ void sw_steer_slot(const struct sw_steer *s, unsigned id, struct sw_slot *out);
 int sw_steer_renew(struct sw_steer *s, unsigned id);
 /* Sums a pool's counters over CPUs. */
 int sw_steer_counts(const struct sw_steer *s, unsigned pool, struct sw_steer_counts *out);
+/* What a pool's connections hold that are not established yet; SW_MAX_POOLS: of all pools. */
+int sw_steer_use(const struct sw_steer *s, unsigned pool, struct sw_pool_use *out);
 
 struct sw_recount {
 	unsigned rows;	    /* that were wrong */
