@@ -32,7 +32,8 @@ uint32_t sw_slots_half_open(uint64_t pool_cap);
 
 /* ---- credits: where only reports tell what is in flight ------------------------------------ */
 
-#define SW_CREDIT_STEPS 64
+#define SW_CREDIT_STEPS	  64
+#define SW_CREDIT_LAG_MAX 10000 /* the longest `lag_ms` that the ring reaches back over */
 
 /* What was taken lately, as a ring of readings of the row's `inuse`, which only grows there. */
 struct sw_credit {
