@@ -103,7 +103,7 @@ static bool step(struct sw_live *live, struct sw_live_plane *plane, size_t pool,
 {
 	struct sw_live_gate *g = &plane->gates[pool];
 
-	return sw_gate_step(&g->gate, live->pools[pool].state, g->may_close, now_ns);
+	return sw_gate_step(&g->gate, live->pools[pool].state, g->may_close, false, now_ns);
 }
 
 void sw_gates_write(struct sw_live *live, struct sw_live_plane *plane)

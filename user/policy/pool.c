@@ -13,7 +13,7 @@ enum sw_pool_state sw_pool_decide(const struct sw_pool_inputs *in, uint64_t now_
 		return in->force == SW_FORCE_OPEN ? SW_POOL_OPEN : SW_POOL_SATURATED;
 	if (in->workers == 0)
 		return SW_POOL_UNAVAILABLE;
-	return in->busy >= in->workers ? SW_POOL_SATURATED : SW_POOL_OPEN;
+	return in->busy + in->draining >= in->workers ? SW_POOL_SATURATED : SW_POOL_OPEN;
 }
 
 void sw_gate_adopt(struct sw_gate *g, uint64_t now_ns)
@@ -32,13 +32,15 @@ static enum sw_cause cause_of(enum sw_pool_state state)
 	}
 }
 
-bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, uint64_t now_ns)
+bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, bool metered,
+		  uint64_t now_ns)
 {
 	const struct sw_gate was = *g;
+	bool shed = state != SW_POOL_OPEN;
 
-	if (state != SW_POOL_OPEN && may_close) {
-		g->mode = SW_MODE_SHED;
-		g->cause = cause_of(state);
+	if (may_close && (shed || metered)) {
+		g->mode = shed ? SW_MODE_SHED : SW_MODE_METERED;
+		g->cause = shed ? cause_of(state) : SW_CAUSE_NO_SLOTS;
 		g->finish_until_ns = now_ns + SW_LIFETIME_NS;
 	} else if (now_ns < g->finish_until_ns) {
 		g->mode =
@@ -77,7 +79,7 @@ int sw_force_parse(const char *name, enum sw_force *out)
 
 const char *sw_mode_name(enum sw_mode mode)
 {
-	static const char *const names[] = {"open", "finish", "shed"};
+	static const char *const names[] = {"open", "finish", "shed", "metered"};
 
-	return mode <= SW_MODE_SHED ? names[mode] : "?";
+	return mode <= SW_MODE_METERED ? names[mode] : "?";
 }

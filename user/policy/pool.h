@@ -14,7 +14,7 @@
 
 enum sw_pool_state {
 	SW_POOL_OPEN,	     /* a worker can take a request */
-	SW_POOL_SATURATED,   /* every worker is busy */
+	SW_POOL_SATURATED,   /* every worker is busy or draining */
 	SW_POOL_DRAINING,    /* the operator lets it run empty */
 	SW_POOL_UNAVAILABLE, /* it has no worker */
 	SW_POOL_STATES
@@ -23,14 +23,15 @@ enum sw_pool_state {
 enum sw_force { SW_FORCE_AUTO, SW_FORCE_SATURATED, SW_FORCE_OPEN, SW_FORCES };
 
 struct sw_pool_inputs {
-	size_t workers, busy; /* stale workers count as what sw_worker_eval() made of them */
+	size_t workers, draining;
+	size_t busy; /* of those not draining; stale ones are what sw_worker_eval() made of them */
 	enum sw_force force;
 	uint64_t force_until_ms; /* the force holds before this time */
 	bool drain;
 };
 
 /* The state of a pool. An operator's word goes before what is measured: drain, then force (until
- * it expires), then no worker, then all workers busy. */
+ * it expires), then no worker, then none that is neither busy nor draining. */
 enum sw_pool_state sw_pool_decide(const struct sw_pool_inputs *in, uint64_t now_ms);
 
 /* What one network namespace's programs are told about one pool. Zero: open. */
@@ -43,14 +44,16 @@ struct sw_gate {
 /* A gate of programs that a former daemon may have left in the middle of conversations. */
 void sw_gate_adopt(struct sw_gate *g, uint64_t now_ns);
 
-/* Moves a gate to where `state` wants it: SHED unless open; from SHED to FINISH for one cookie
- * lifetime, then OPEN. With `may_close` false it never sheds. To be called at least once a second
- * while it sheds. True when mode or cause changed. */
-bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, uint64_t now_ns);
+/* Moves a gate to where `state` wants it: SHED unless open, then METERED if the pool has a cap
+ * (`metered`), else FINISH for one cookie lifetime after the last of the two, then OPEN. With
+ * `may_close` false it never sheds, nor is it metered. To be called at least once a second while it
+ * does either. True when mode or cause changed. */
+bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, bool metered,
+		  uint64_t now_ns);
 
 const char *sw_pool_state_name(enum sw_pool_state state); /* "open", "saturated", ... */
 const char *sw_force_name(enum sw_force force);		  /* "auto", "saturated", "open" */
 int sw_force_parse(const char *name, enum sw_force *out); /* -EINVAL */
-const char *sw_mode_name(enum sw_mode mode);		  /* "open", "finish", "shed" */
+const char *sw_mode_name(enum sw_mode mode);		  /* "open", ..., "metered" */
 
 #endif
