@@ -2,8 +2,8 @@
 /*
  * The maps of slots and steering: one set for the whole host, which every plane and the programs on
  * cgroups share. Keys and values are in include/spillway/abi.h, docs/maps.md explains them.
- * Written by the daemon: workers, members, nonbusy, reach4, steers, virtuals; it also clears bits
- * of `suspect`. All else is the kernel's.
+ * Written by the daemon: workers, members, nonbusy, reach4, steers, virtuals, listens; it also
+ * clears bits of `suspect`. All else is the kernel's.
  */
 #ifndef SPILLWAY_BPF_SLOT_MAPS_H
 #define SPILLWAY_BPF_SLOT_MAPS_H
@@ -61,6 +61,15 @@ struct {
 	__type(key, int);
 	__type(value, struct sw_socket);
 } sockets SEC(".maps") __weak;
+
+/* Who may listen on this host: worker ids by address, the any-addresses too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SW_MAX_WORKERS * 2);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_address);
+	__type(value, __u32);
+} listens SEC(".maps") __weak;
 
 /* Listening sockets by worker id; the kernel takes a socket out when it is closed. */
 struct {

@@ -236,8 +236,13 @@ struct sw_worker_row {
 	__u32 cap;    /* N + Q, or SW_NO_CAP; a slot is free while (__s32)(cap - inuse) > 0 */
 	__u32 engine; /* N, 0: no limit; the first N in flight count as the engine's */
 	__u32 flags;  /* SW_WF_* */
-	__u64 tag;    /* of a row: hash of the pool's name, by which the next daemon knows it */
+	__u64 tag;    /* of a row: hash of the pool's name, by which the next daemon knows it; of a
+		       * worker of this host: cookie of the namespace it listens in, 0: any */
 };
+
+/* listens[{addr, port}]: value __u32 worker id, for workers of this host whose listening sockets go
+ * to `listening`. Written by the daemon, two keys a worker: its own address, and the any-address of
+ * its family (::ffff:0.0.0.0 or ::), as a server may listen on either. Key: struct sw_address. */
 
 /* slots[id]: written by the kernel only. */
 struct sw_slot {
@@ -278,7 +283,7 @@ struct sw_steer_pool {
 struct sw_pool_use {
 	__u64 refused_ns; /* CLOCK_MONOTONIC of the last SYN that we answered for want of a slot */
 	__u32 half_open;  /* reservations */
-	__u32 pad;
+	__u32 reread;	  /* the tick in which full rows were last looked at again */
 };
 
 /* virtuals[{addr, port}]: value __u32 pool. Key: struct sw_address. */
@@ -323,8 +328,19 @@ struct sw_socket {
 	__u32 pool;
 	__u8 addr[16]; /* connect: the virtual address that was asked for */
 	__u16 port;    /* and its port, 0: not steered */
-	__u16 state;   /* 1: a slot is being taken, a recount must wait */
+	__u8 moving;   /* 1: a slot is being taken or given back, a recount must wait */
+	__u8 followed; /* 1: the end of the connection will be heard of */
 	__u32 pad;
+};
+
+/* seen[id]: __u64, written by a recount: how many hold a slot of this worker. The last element:
+ * sockets that were `moving`. */
+#define SW_SEEN_MOVING SW_MAX_WORKERS
+
+/* Argument of the program spillway_correct. */
+struct sw_correction {
+	__u32 slot; /* worker id */
+	__s32 delta;
 };
 
 /* What became of a new connection that was to be steered or counted. Numbers are never reused.
@@ -384,5 +400,6 @@ SW_ASSERT(sizeof(struct sw_tuple) == 48);
 SW_ASSERT(sizeof(struct sw_reservation) == 24);
 SW_ASSERT(sizeof(struct sw_pending) == 72);
 SW_ASSERT(sizeof(struct sw_socket) == 32);
+SW_ASSERT(sizeof(struct sw_correction) == 8);
 
 #endif

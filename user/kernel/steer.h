@@ -30,6 +30,7 @@
 	X(reservations)                                                                            \
 	X(pending)                                                                                 \
 	X(sockets)                                                                                 \
+	X(listens)                                                                                 \
 	X(listening)                                                                               \
 	X(counts_steer)
 
