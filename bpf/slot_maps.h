@@ -12,13 +12,13 @@
 #include <bpf/bpf_helpers.h>
 #include <spillway/abi.h>
 
-#define SLOT_ARRAY(name, value, entries, flags)                                                    \
+#define SLOT_ARRAY(name, entry, entries, flags)                                                    \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
 		__uint(max_entries, entries);                                                      \
 		__uint(map_flags, flags);                                                          \
 		__type(key, __u32);                                                                \
-		__type(value, value);                                                              \
+		__type(value, entry);                                                              \
 	} name SEC(".maps") __weak
 
 SLOT_ARRAY(workers, struct sw_worker_row, SW_MAX_WORKERS, 0);
