@@ -26,7 +26,8 @@ BPFFLAGS := -O2 -g -std=gnu11 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) $(WAR
 BPF_OBJ  := $(patsubst %.bpf.c,$(BUILD)/bpf/%.bpf.o,$(notdir $(wildcard bpf/*.bpf.c)))
 SKEL     := $(BUILD)/gen/spillway.skel.h
 LIB      := $(BUILD)/libspillway.a
-LIB_SRC  := $(wildcard $(addprefix user/,$(addsuffix /*.c,common config sources policy kernel control)))
+LIB_SRC  := $(filter-out user/daemon/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,\
+              common config sources policy kernel control daemon))))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
@@ -74,13 +75,13 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(LIB_OBJ) $(call obj,user/daemon/*.c) $(call obj,tests/*/*.c) $(call obj,tools/*.c): | $(SKEL)
+$(LIB_OBJ) $(BUILD)/user/daemon/main.o $(call obj,tests/*/*.c) $(call obj,tools/*.c): | $(SKEL)
 
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/spillwayd: $(call obj,user/daemon/*.c) $(LIB)
+$(BUILD)/spillwayd: $(BUILD)/user/daemon/main.o $(LIB)
 $(BUILD)/spillway: $(call obj,user/cli/*.c) $(LIB)
 $(foreach t,$(wildcard tools/*.c),$(eval $(BUILD)/$(basename $(notdir $(t))): $(BUILD)/$(t:.c=.o) $(call obj,tools/lib/*.c) $(LIB)))
 $(foreach t,$(TESTS),$(eval $(BUILD)/tests/$(t): $(BUILD)/tests/$(t).o $(call obj,tests/$(dir $(t))lib/*.c) $(LIB)))
