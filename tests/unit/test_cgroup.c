@@ -56,7 +56,7 @@ static int setup(void **state)
 	snprintf(host, sizeof(host), "/tmp/spg-XXXXXX");
 	assert_non_null(mkdtemp(host));
 	snprintf(proc, sizeof(proc), "%s/proc", host);
-	in_host("mkdir -p proc/self proc/7 proc/8 proc/9 proc/10 proc/11 v1");
+	in_host("mkdir -p other proc/self proc/7 proc/8 proc/9 proc/10 proc/11 v1");
 	in_host("mkdir -p v2/system.slice/nginx.service v2/system.slice/dock.scope/nginx.socket");
 	in_host("mkdir -p v2/user.slice/llm.service v2/system.slice/llm.service/llm.service");
 	in_host("mkdir -p v2/system.slice/one@x.service/one@x.service");
@@ -72,7 +72,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	in_host("rm -rf proc v1 v2* 'v 2'");
+	in_host("rm -rf other proc v1 v2* 'v 2'");
 	return rmdir(host);
 }
 

@@ -304,9 +304,9 @@ void sw_attach_none(struct sw_plane *p)
 static bool one_holds(const struct sw_attachment *at, const struct sw_hold *hold)
 {
 	if (hold->filter ? !sw_tc_filter_present(at->ifindex)
-			 : sw_link_ifindex(hold->tc_link) != at->ifindex)
+			 : sw_link_target(hold->tc_link) != (uint64_t)at->ifindex)
 		return false;
-	return !at->xdp || sw_link_ifindex(hold->xdp_link) == at->ifindex;
+	return !at->xdp || sw_link_target(hold->xdp_link) == (uint64_t)at->ifindex;
 }
 
 bool sw_attach_holds(const struct sw_plane *p, const struct sw_iface *ifaces, size_t n)

@@ -6,15 +6,19 @@
 
 #include "kernel/link.h"
 
-int sw_link_ifindex(int link)
+uint64_t sw_link_target(int link)
 {
 	struct bpf_link_info info = {0};
 	__u32 size = sizeof(info);
 
-	/* A TCX link has its interface at the same place, in headers newer than Debian 12's. */
 	if (bpf_obj_get_info_by_fd(link, &info, &size))
 		return 0;
-	return (int)info.xdp.ifindex;
+	switch (info.type) {
+	case BPF_LINK_TYPE_CGROUP: return info.cgroup.cgroup_id;
+	case BPF_LINK_TYPE_NETNS: return info.netns.netns_ino;
+	/* A TCX link has its interface at the same place, in headers newer than Debian 12's. */
+	default: return info.xdp.ifindex;
+	}
 }
 
 int sw_link_take_over(const struct sw_link_at *at, int prog)
@@ -23,7 +27,7 @@ int sw_link_take_over(const struct sw_link_at *at, int prog)
 
 	if (link < 0)
 		return -ENOENT;
-	if (sw_link_ifindex(link) == at->ifindex && !bpf_link_update(link, prog, NULL))
+	if (sw_link_target(link) == at->id && !bpf_link_update(link, prog, NULL))
 		return link;
 	sw_link_remove(at->pin, link);
 	return -ENOENT;
@@ -32,7 +36,7 @@ int sw_link_take_over(const struct sw_link_at *at, int prog)
 int sw_link_make(const struct sw_link_at *at, int prog)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = at->flags);
-	int err, link = bpf_link_create(prog, at->ifindex, at->type, &opts);
+	int err, link = bpf_link_create(prog, at->target, at->type, &opts);
 
 	if (link < 0)
 		return -errno;

@@ -12,13 +12,14 @@
 
 struct sw_link_at {
 	const char *pin;
-	int ifindex;
-	int type;	/* SW_LINK_* */
+	int target;	/* index of an interface; descriptor of a cgroup or a network namespace */
+	uint64_t id;	/* how sw_link_target() names it */
+	int type;	/* SW_LINK_*, or enum bpf_attach_type */
 	uint32_t flags; /* XDP_FLAGS_* */
 };
 
 /* Puts `prog` where the pinned link is. Returns the link's descriptor, or -ENOENT when there is no
- * pinned link that is still attached to this interface (a dead pin is removed). */
+ * pinned link that is still attached to this target (a dead pin is removed). */
 int sw_link_take_over(const struct sw_link_at *at, int prog);
 /* Attaches and pins. Returns the link's descriptor or a negative errno. */
 int sw_link_make(const struct sw_link_at *at, int prog);
@@ -31,7 +32,8 @@ void sw_link_remove_pinned(const char *pin);
 /* The id of the program behind a pin, 0: none. */
 uint32_t sw_link_program(const char *pin);
 
-/* The interface that a link is attached to; 0: detached. */
-int sw_link_ifindex(int link);
+/* What a link is attached to: an interface's index, a cgroup's id, the inode of a network
+ * namespace; 0: nothing any more. */
+uint64_t sw_link_target(int link);
 
 #endif

@@ -1,137 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Pins of a plane; see pins.h. */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernel/pindir.h"
 #include "kernel/pins.h"
-#include "kernel/probe.h"
 
-#define BPFFS "/sys/fs/bpf"
-
-static int make_dirs(const char *path)
+static bool is_attachment(const char *name)
 {
-	char part[PATH_MAX];
-
-	snprintf(part, sizeof(part), "%s", path);
-	for (char *s = strchr(part + 1, '/'); s; s = strchr(s + 1, '/')) {
-		*s = 0;
-		if (mkdir(part, 0700) && errno != EEXIST)
-			return -errno;
-		*s = '/';
-	}
-	return mkdir(part, 0700) && errno != EEXIST ? -errno : 0;
+	return !strncmp(name, "link_", 5) || !strncmp(name, "clsact_", 7);
 }
 
-static int make_root(const char *root, struct sw_error *err)
+static void adopt_entry(void *arg, const char *dir, const char *name)
 {
-	if (!sw_probe_bpffs(root) && !strncmp(root, BPFFS "/", strlen(BPFFS) + 1))
-		mount("bpf", BPFFS, "bpf", 0, "mode=0700");
-	if (!sw_probe_bpffs(root))
-		return sw_fail(err, -ENOTDIR,
-			       "%s is not in a bpf file system: mount -t bpf bpf " BPFFS, root);
-	return 0;
-}
-
-/* Calls `fn` for each directory of this scope that another layout left. */
-static void each_other_layout(struct sw_plane *p, void (*fn)(struct sw_plane *p, const char *dir))
-{
-	const char *scope = strrchr(p->dir, '/') + 1;
-	struct dirent *entry;
-	DIR *root = opendir(p->root);
-	char dir[512];
-
-	while (root && (entry = readdir(root))) {
-		snprintf(dir, sizeof(dir), "%s/%s/%s", p->root, entry->d_name, scope);
-		if (entry->d_name[0] == 'v' && strcmp(dir, p->dir) && !access(dir, F_OK))
-			fn(p, dir);
-	}
-	if (root)
-		closedir(root);
-}
-
-static void adopt(struct sw_plane *p, const char *dir)
-{
-	struct dirent *entry;
-	DIR *d = opendir(dir);
+	const struct sw_plane *p = arg;
 	char from[1024], to[512];
 
-	while (d && (entry = readdir(d))) {
-		if (strncmp(entry->d_name, "link_", 5) && strncmp(entry->d_name, "clsact_", 7))
-			continue;
-		snprintf(from, sizeof(from), "%s/%s", dir, entry->d_name);
-		snprintf(to, sizeof(to), "%s/%s", p->dir, entry->d_name);
-		if (access(to, F_OK) && rename(from, to))
-			sw_log(SW_WARN, "%s: %s", from, strerror(errno));
-	}
-	if (d)
-		closedir(d);
+	if (!is_attachment(name))
+		return;
+	snprintf(from, sizeof(from), "%s/%s", dir, name);
+	snprintf(to, sizeof(to), "%s/%s", p->dir, name);
+	if (access(to, F_OK) && rename(from, to))
+		sw_log(SW_WARN, "%s: %s", from, strerror(errno));
 }
 
-static void remove_dir(struct sw_plane *p, const char *dir)
+static void adopt(void *arg, const char *dir)
 {
-	struct dirent *entry;
-	DIR *d = opendir(dir);
-	char parent[512];
-
-	(void)p;
-	while (d && (entry = readdir(d)))
-		unlinkat(dirfd(d), entry->d_name, 0); /* "." and ".." refuse */
-	if (d)
-		closedir(d);
-	rmdir(dir);
-	snprintf(parent, sizeof(parent), "%s", dir);
-	*strrchr(parent, '/') = 0;
-	rmdir(parent); /* refuses while another scope is in it */
+	sw_pindir_each(dir, adopt_entry, arg);
 }
 
-/* Scopes that stand for an earlier life of the same named namespace. */
-static void forget_earlier_lives(struct sw_plane *p)
+static void forget(void *arg, const char *dir)
 {
-	char layout[256], dir[1024], link[1100], target[256];
-	struct dirent *entry;
-	DIR *d;
+	(void)arg;
+	sw_pindir_remove(dir);
+}
 
-	snprintf(layout, sizeof(layout), "%s/v%d", p->root, SW_LAYOUT);
-	d = opendir(layout);
-	while (d && (entry = readdir(d))) {
-		ssize_t n;
+/* The same named namespace, but the scope stands for an earlier life of it. */
+static void forget_earlier_life(void *arg, const char *layout, const char *name)
+{
+	const struct sw_plane *p = arg;
+	char dir[1024], link[1100], target[256];
+	ssize_t n;
 
-		snprintf(dir, sizeof(dir), "%s/%s", layout, entry->d_name);
-		snprintf(link, sizeof(link), "%s/netns", dir);
-		n = readlink(link, target, sizeof(target) - 1);
-		if (n < 0 || !strcmp(dir, p->dir))
-			continue;
-		target[n] = 0;
-		if (!strcmp(target, p->netns))
-			remove_dir(p, dir);
-	}
-	if (d)
-		closedir(d);
+	snprintf(dir, sizeof(dir), "%s/%s", layout, name);
+	snprintf(link, sizeof(link), "%s/netns", dir);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n < 0 || !strcmp(dir, p->dir))
+		return;
+	target[n] = 0;
+	if (!strcmp(target, p->netns))
+		sw_pindir_remove(dir);
+}
+
+static const char *scope(const struct sw_plane *p)
+{
+	return strrchr(p->dir, '/') + 1;
 }
 
 int sw_pins_open(struct sw_plane *p, struct sw_error *err)
 {
-	char link[256];
-	int ret;
+	char layout[256], link[256];
+	int ret = sw_pindir_make(p->root, p->dir, err);
 
-	ret = make_root(p->root, err);
 	if (ret)
 		return ret;
-	ret = make_dirs(p->dir);
-	if (ret)
-		return sw_fail(err, ret, "%s: %s%s", p->dir, strerror(-ret),
-			       strchr(p->dir, '.') ? " (names there may not have dots)" : "");
-	each_other_layout(p, adopt);
+	sw_pindir_each_other(p->root, scope(p), adopt, p);
 	if (p->netns) {
-		forget_earlier_lives(p);
+		snprintf(layout, sizeof(layout), "%s/v%d", p->root, SW_LAYOUT);
+		sw_pindir_each(layout, forget_earlier_life, p);
 		snprintf(link, sizeof(link), "%s/netns", p->dir);
 		unlink(link);
 		if (symlink(p->netns, link))
@@ -151,76 +90,14 @@ static bool is_pinned(const struct bpf_map *map)
 	return false;
 }
 
-static bool same_shape(const struct bpf_map *map, const struct bpf_map_info *pinned)
-{
-	bool answers = !strcmp(bpf_map__name(map), "answers");
-	__u32 room = bpf_map__max_entries(map);
-
-	return pinned->type == (__u32)bpf_map__type(map) &&
-	       pinned->key_size == bpf_map__key_size(map) &&
-	       pinned->value_size == bpf_map__value_size(map) &&
-	       pinned->map_flags == bpf_map__map_flags(map) &&
-	       (answers ? pinned->max_entries >= room : pinned->max_entries == room);
-}
-
-static void map_path(const struct sw_plane *p, const struct bpf_map *map, char *out, size_t size)
-{
-	snprintf(out, size, "%s/%s", p->dir, bpf_map__name(map));
-}
-
 int sw_pins_reuse_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_error *err)
 {
-	struct bpf_map *map;
-	char path[256];
-	int ret = 0;
-
-	bpf_object__for_each_map (map, obj) {
-		struct bpf_map_info info = {0};
-		__u32 size = sizeof(info);
-		int fd;
-
-		if (!is_pinned(map))
-			continue;
-		map_path(p, map, path, sizeof(path));
-		fd = bpf_obj_get(path);
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &size) && same_shape(map, &info))
-			ret = bpf_map__reuse_fd(map, fd);
-		close(fd);
-		if (ret)
-			return sw_fail(err, ret, "%s cannot be used: %s", path, strerror(-ret));
-	}
-	return 0;
+	return sw_pindir_reuse(p->dir, obj, is_pinned, err);
 }
 
 int sw_pins_publish_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_error *err)
 {
-	struct bpf_map *map;
-	char path[256];
-
-	bpf_object__for_each_map (map, obj) {
-		struct bpf_map_info pinned = {0}, own = {0};
-		__u32 size = sizeof(own);
-		int fd;
-
-		if (!is_pinned(map))
-			continue;
-		map_path(p, map, path, sizeof(path));
-		bpf_obj_get_info_by_fd(bpf_map__fd(map), &own, &size);
-		fd = bpf_obj_get(path);
-		if (fd >= 0) {
-			size = sizeof(pinned);
-			bpf_obj_get_info_by_fd(fd, &pinned, &size);
-			close(fd);
-			if (pinned.id == own.id)
-				continue;
-			unlink(path);
-		}
-		if (bpf_obj_pin(bpf_map__fd(map), path))
-			return sw_fail(err, -errno, "pinning %s: %s", path, strerror(errno));
-	}
-	return 0;
+	return sw_pindir_publish(p->dir, obj, is_pinned, err);
 }
 
 void sw_pins_path(const struct sw_plane *p, const char *hook, const char *interface, char *out,
@@ -247,40 +124,48 @@ bool sw_pins_interface(const char *name, const char *hook, char interface[IF_NAM
 	return true;
 }
 
+struct each {
+	struct sw_plane *p;
+	void (*fn)(struct sw_plane *p, const char *name);
+};
+
+static void visit(void *arg, const char *dir, const char *name)
+{
+	const struct each *e = arg;
+
+	(void)dir;
+	e->fn(e->p, name);
+}
+
 void sw_pins_each(struct sw_plane *p, void (*fn)(struct sw_plane *p, const char *name))
 {
-	struct dirent *entry;
-	DIR *d = opendir(p->dir);
+	struct each e = {.p = p, .fn = fn};
 
-	while (d && (entry = readdir(d)))
-		fn(p, entry->d_name);
-	if (d)
-		closedir(d);
+	sw_pindir_each(p->dir, visit, &e);
+}
+
+static void look_for_attachment(void *arg, const char *dir, const char *name)
+{
+	bool *any = arg;
+
+	(void)dir;
+	*any |= is_attachment(name);
 }
 
 bool sw_pins_hold_links(struct sw_plane *p)
 {
-	char interface[IF_NAMESIZE];
-	struct dirent *entry;
-	DIR *d = opendir(p->dir);
 	bool any = false;
 
-	while (d && (entry = readdir(d)))
-		any |= sw_pins_interface(entry->d_name, "link_tc", interface) ||
-		       sw_pins_interface(entry->d_name, "link_xdp", interface) ||
-		       sw_pins_interface(entry->d_name, "clsact", interface);
-	if (d)
-		closedir(d);
+	sw_pindir_each(p->dir, look_for_attachment, &any);
 	return any;
 }
 
 void sw_pins_forget_others(struct sw_plane *p)
 {
-	each_other_layout(p, remove_dir);
+	sw_pindir_each_other(p->root, scope(p), forget, NULL);
 }
 
 void sw_pins_remove(struct sw_plane *p)
 {
-	remove_dir(p, p->dir);
-	rmdir(p->root);
+	sw_pindir_remove(p->dir);
 }

@@ -16,8 +16,7 @@ struct bpf_object;
  * links of a daemon with another layout into it. */
 int sw_pins_open(struct sw_plane *p, struct sw_error *err);
 
-/* Before loading: makes `obj` use the pinned maps of the same shape; `answers` may have more room
- * than asked for. After loading: pins the others, over what stood there. */
+/* Around loading: sw_pindir_reuse() and sw_pindir_publish() of the plane's own maps. */
 int sw_pins_reuse_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_error *err);
 int sw_pins_publish_maps(struct sw_plane *p, struct bpf_object *obj, struct sw_error *err);
 

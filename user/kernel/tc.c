@@ -125,7 +125,8 @@ static int attach_link(const struct sw_plane *p, const struct sw_iface *iface, s
 {
 	int prog = sw_program(p, SW_HOOK_TCX);
 	char pin[256];
-	struct sw_link_at at = {.pin = pin, .ifindex = iface->index, .type = SW_LINK_TCX};
+	struct sw_link_at at = {
+		.pin = pin, .target = iface->index, .id = iface->index, .type = SW_LINK_TCX};
 
 	sw_pins_path(p, "link_tc", iface->name, pin, sizeof(pin));
 	hold->tc_link = sw_link_take_over(&at, prog);

@@ -54,7 +54,8 @@ int sw_xdp_attach(const struct sw_plane *p, const struct sw_iface *iface, enum s
 	char pin[256];
 	struct sw_link_at at = {
 		.pin = pin,
-		.ifindex = iface->index,
+		.target = iface->index,
+		.id = iface->index,
 		.type = SW_LINK_XDP,
 		.flags = want_generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE,
 	};
