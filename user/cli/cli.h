@@ -10,14 +10,14 @@
 
 #include "common/error.h"
 
-enum { CLI_OK, CLI_FAILED, CLI_USAGE, CLI_UNREACHABLE };
+enum { CLI_OK, CLI_FAILED, CLI_USAGE, CLI_UNREACHABLE, CLI_TIMED_OUT };
 
 struct cli_options {
 	const char *control; /* unix socket of the daemon */
 	const char *pool;
 	const char *interface;
-	uint64_t for_ms; /* 0: not given */
-	bool json, watch;
+	uint64_t for_ms, timeout_ms; /* 0: not given */
+	bool json, watch, off, wait;
 };
 
 /* ---- client.c ---------------------------------------------------------------------------- */
@@ -39,6 +39,9 @@ const json_t *cli_list(const json_t *object, const char *key);
 const char *cli_number(const json_t *value, char out[32]);
 /* Milliseconds as "850ms", "12.3s", "4m10s", "2h05m"; "-" when it is null. */
 const char *cli_time(const json_t *value, char out[32]);
+/* A counter and, where `old` is the object of a former answer, what it gained a second since. */
+const char *cli_rate(const json_t *object, const json_t *old, const char *key, double seconds,
+		     char out[64]);
 /* "30s", "5m", "1h", "500ms", "30": seconds. -EINVAL. */
 int cli_parse_duration(const char *text, uint64_t *ms);
 
@@ -58,6 +61,11 @@ void cli_row(struct cli_table *t, const char *const *cells, size_t n);
 		sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 /* Prints the rows with columns aligned, and frees them. */
 void cli_table_print(struct cli_table *t);
+
+/* ---- slots.c ------------------------------------------------------------------------------ */
+
+/* The part of a status that is about slots; nothing where nothing is steered or counted. */
+void cli_print_slots(const json_t *status, const json_t *before, double seconds);
 
 /* ---- commands ---------------------------------------------------------------------------- */
 

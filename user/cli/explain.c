@@ -29,6 +29,19 @@ static void add_checks(struct cli_table *t, const json_t *worker, const char *ra
 	}
 }
 
+/* The cap, which is a check of its own: in use, held against the slots that there are. */
+static void add_cap(struct cli_table *t, const char *worker, const json_t *slots)
+{
+	const json_t *cap = json_object_get(slots, "cap");
+	char inuse[32], limit[32];
+
+	if (!json_is_integer(cap))
+		return;
+	CLI_ROW(t, worker, "all", "slots", "in_use",
+		cli_number(json_object_get(slots, "inuse"), inuse), cli_number(cap, limit), "",
+		cli_int(slots, "inuse") >= cli_int(slots, "cap") ? "FULL" : "free");
+}
+
 static void add_worker(struct cli_table *t, const json_t *worker)
 {
 	size_t i, before = t->rows;
@@ -41,6 +54,7 @@ static void add_worker(struct cli_table *t, const json_t *worker)
 		add_checks(t, worker, rank, cli_list(r, "checks"));
 	}
 	add_checks(t, worker, "all", cli_list(worker, "checks"));
+	add_cap(t, cli_text(worker, "name"), json_object_get(worker, "slots"));
 	if (t->rows == before)
 		CLI_ROW(t, cli_text(worker, "name"), "", "no load was told yet", "", "", "", "",
 			"");
@@ -76,6 +90,8 @@ static void print_pool(const json_t *pool)
 	CLI_ROW(&t, "WORKER", "RANK", "THRESHOLD", "SIGNAL", "MEASURED", "LIMIT", "AGE", "VERDICT");
 	json_array_foreach (cli_list(pool, "workers"), i, w)
 		add_worker(&t, w);
+	if (json_is_object(json_object_get(json_object_get(pool, "slots"), "row")))
+		add_cap(&t, "(all)", json_object_get(pool, "slots"));
 	cli_table_print(&t);
 	json_array_foreach (cli_list(pool, "workers"), i, w)
 		print_worker_notes(w);

@@ -57,6 +57,19 @@ const char *cli_time(const json_t *value, char out[32])
 	return out;
 }
 
+const char *cli_rate(const json_t *object, const json_t *old, const char *key, double seconds,
+		     char out[64])
+{
+	json_int_t now = cli_int(object, key), then = cli_int(old, key);
+
+	if (old && seconds > 0 && now >= then)
+		snprintf(out, 64, "%" JSON_INTEGER_FORMAT " (%.0f/s)", now,
+			 (double)(now - then) / seconds);
+	else
+		snprintf(out, 64, "%" JSON_INTEGER_FORMAT, now);
+	return out;
+}
+
 int cli_parse_duration(const char *text, uint64_t *ms)
 {
 	static const struct {

@@ -35,9 +35,15 @@ static const struct command {
 	 "  spillway force open                all pools admit everything for 10 minutes\n"
 	 "  spillway force auto                back to what is measured\n",
 	 cli_force},
-	{"drain", "on|off", "answer 503 to new requests, let those under way end", "jp",
-	 "  spillway drain on --pool qwen\n"
-	 "  spillway drain off --pool qwen\n",
+	{"drain", "POOL|WORKER|on|off", "no new requests, let those under way end", "jpoat",
+	 "  spillway drain qwen                a pool: new requests get 503\n"
+	 "  spillway drain gpu3                a steered worker: new connections go to others\n"
+	 "  spillway drain qwen gpu3 --wait --timeout 5m && systemctl stop vllm\n"
+	 "  spillway drain gpu3 --off\n"
+	 "  spillway drain on                  all pools\n"
+	 "\n"
+	 "A worker may be named alone when no other has its name. Connections are counted: idle\n"
+	 "keep-alive ones too, until their router or client closes them.\n",
 	 cli_drain},
 	{"check", "[--interface IF] [--json]", "what this kernel and interface can do (no daemon)",
 	 "ji",
@@ -51,15 +57,12 @@ static const struct command {
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const struct option options[] = {
-	{"control", required_argument, NULL, 'c'},
-	{"interface", required_argument, NULL, 'i'},
-	{"pool", required_argument, NULL, 'p'},
-	{"for", required_argument, NULL, 'f'},
-	{"json", no_argument, NULL, 'j'},
-	{"watch", no_argument, NULL, 'w'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{0},
+	{"control", required_argument, NULL, 'c'}, {"interface", required_argument, NULL, 'i'},
+	{"pool", required_argument, NULL, 'p'},	   {"for", required_argument, NULL, 'f'},
+	{"off", no_argument, NULL, 'o'},	   {"wait", no_argument, NULL, 'a'},
+	{"timeout", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
+	{"watch", no_argument, NULL, 'w'},	   {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},	   {0},
 };
 
 static const struct {
@@ -68,6 +71,9 @@ static const struct {
 } option_help[] = {
 	{'p', "-p, --pool POOL", "only this pool (default: all)"},
 	{'f', "-f, --for DURATION", "500ms, 30s, 5m, 1h (default 10m, at most 7 days)"},
+	{'o', "    --off", "no longer"},
+	{'a', "    --wait", "show progress until the last connection has ended"},
+	{'t', "-t, --timeout DURATION", "wait no longer than this, then exit 4"},
 	{'i', "-i, --interface IF", "look at this interface too"},
 	{'j', "-j, --json", "print JSON"},
 	{'w', "-w, --watch", "print again every second"},
@@ -109,12 +115,21 @@ static void print_help(const struct command *c)
 	       "the daemon's socket (default " SW_DEFAULT_CONTROL ")");
 	printf(WIDTH WIDTH, "-h, --help", "this text, or a command's with examples",
 	       "-V, --version", "the version");
-	printf("\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 the daemon is not reachable\n\n"
+	printf("\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 the daemon is not reachable,\n"
+	       "            4 drain --wait: time is up\n\n"
 	       "examples:\n"
 	       "  spillway status\n"
 	       "  spillway explain qwen\n"
 	       "  spillway force saturated --pool qwen --for 30s\n"
 	       "  spillway check --interface eth0\n");
+}
+
+static int read_duration(const char *option, const char *text, uint64_t *ms)
+{
+	if (!cli_parse_duration(text, ms))
+		return CLI_OK;
+	return cli_fail(CLI_USAGE, "%s %s: not a duration; write 500ms, 30s, 5m or 1h", option,
+			text);
 }
 
 /* Which options were used, by letter. */
@@ -125,9 +140,9 @@ static uint32_t bit(int letter)
 
 static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *seen)
 {
-	int letter;
+	int letter, code = CLI_OK;
 
-	while ((letter = getopt_long(argc, argv, "c:i:p:f:jwhV", options, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, "c:i:p:f:t:jwhV", options, NULL)) != -1) {
 		*seen |= bit(letter);
 		switch (letter) {
 		case 'c': o->control = optarg; break;
@@ -137,14 +152,14 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 		case 'w': o->watch = true; break;
 		case 'h': break;
 		case 'V': printf("spillway %s\n", SW_VERSION); exit(CLI_OK);
-		case 'f':
-			if (!cli_parse_duration(optarg, &o->for_ms))
-				break;
-			return cli_fail(CLI_USAGE,
-					"--for %s: not a duration; write 500ms, 30s, 5m or 1h",
-					optarg);
+		case 'o': o->off = true; break;
+		case 'a': o->wait = true; break;
+		case 'f': code = read_duration("--for", optarg, &o->for_ms); break;
+		case 't': code = read_duration("--timeout", optarg, &o->timeout_ms); break;
 		default: return cli_fail(CLI_USAGE, "see 'spillway --help'");
 		}
+		if (code)
+			return code;
 	}
 	return CLI_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `spillway status`: where the daemon is attached, what each pool and listener is at. */
+/* `spillway status`: where the daemon is attached, what each pool and listener is at. What it says
+ * about slots is in slots.c. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -65,21 +66,6 @@ static void print_pools(const json_t *status)
 	cli_table_print(&t);
 }
 
-/* What a counter gained since `before`, a former status, as a rate. */
-static const char *rate(const json_t *l, const json_t *before, size_t i, const char *key,
-			double seconds, char out[64])
-{
-	const json_t *old = json_array_get(cli_list(before, "listeners"), i);
-	json_int_t now = cli_int(l, key);
-
-	if (old && seconds > 0 && now >= cli_int(old, key))
-		snprintf(out, 64, "%" JSON_INTEGER_FORMAT " (%.0f/s)", now,
-			 (double)(now - cli_int(old, key)) / seconds);
-	else
-		snprintf(out, 64, "%" JSON_INTEGER_FORMAT, now);
-	return out;
-}
-
 static void print_listeners(const json_t *status, const json_t *before, double seconds)
 {
 	struct cli_table t = {0};
@@ -88,12 +74,13 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 
 	CLI_ROW(&t, "LISTENER", "NAMESPACE", "POOL", "SHED", "WOULD SHED", "HANDED OVER", "NOTE");
 	json_array_foreach (cli_list(status, "listeners"), i, l) {
+		const json_t *old = json_array_get(cli_list(before, "listeners"), i);
 		char shed[64], would[64], over[64];
 
 		CLI_ROW(&t, cli_text(l, "address"), cli_text(l, "netns"), cli_text(l, "pool"),
-			rate(l, before, i, "shed", seconds, shed),
-			rate(l, before, i, "would_shed", seconds, would),
-			rate(l, before, i, "handed_over", seconds, over),
+			cli_rate(l, old, "shed", seconds, shed),
+			cli_rate(l, old, "would_shed", seconds, would),
+			cli_rate(l, old, "handed_over", seconds, over),
 			!cli_true(l, "guarded")	    ? "not guarded, see above"
 			: !cli_true(l, "intercept") ? "never closed: no hand-over"
 			: !cli_true(l, "served")    ? "no server listens"
@@ -102,7 +89,7 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 	cli_table_print(&t);
 }
 
-static void print_workers(const json_t *status)
+static void print_errors(const json_t *status)
 {
 	size_t i, j;
 	json_t *p, *w;
@@ -129,7 +116,8 @@ static void print_status(const json_t *status, const json_t *before, double seco
 	print_pools(status);
 	printf("\n");
 	print_listeners(status, before, seconds);
-	print_workers(status);
+	cli_print_slots(status, before, seconds);
+	print_errors(status);
 	fflush(stdout);
 }
 
