@@ -30,6 +30,7 @@ SLOT_ARRAY(suspect, struct sw_bits, 1, BPF_F_MMAPABLE);
 SLOT_ARRAY(notfull, struct sw_bits, 1, BPF_F_MMAPABLE);
 SLOT_ARRAY(steers, struct sw_steer_pool, SW_MAX_POOLS, 0);
 SLOT_ARRAY(pool_use, struct sw_pool_use, SW_MAX_POOLS + 1, 0);
+SLOT_ARRAY(picks, struct sw_pick, SW_PICKS, 0);
 
 /* Where a router connects to. */
 struct {

@@ -282,7 +282,7 @@ struct sw_steer_pool {
 /* pool_use[pool]: written by the kernel. pool_use[SW_MAX_POOLS]: all pools together. */
 struct sw_pool_use {
 	__u64 refused_ns; /* CLOCK_MONOTONIC of the last SYN that we answered for want of a slot */
-	__u32 half_open;  /* reservations */
+	__u32 half_open;  /* slots pending and reserved */
 	__u32 reread;	  /* the tick in which full rows were last looked at again */
 };
 
@@ -297,7 +297,7 @@ struct sw_tuple {    /* a connection, seen from this host */
 
 /* reservations[tuple]: a slot taken for a connection that is not established yet. */
 struct sw_reservation {
-	__u64 since_ns;
+	__u64 since_ns; /* 0: gone; who moves it there has what was reserved */
 	__u32 slot; /* worker id + 1; 0: let in without a slot */
 	__u32 pool;
 	__u32 missing; /* sweeps in a row that found no socket for it */
@@ -307,11 +307,11 @@ struct sw_reservation {
 /* pending[0], per CPU: what a lookup has just taken, until the stack says what becomes of it. */
 struct sw_pending {
 	struct sw_tuple tuple;
-	__u64 since_ns;
-	__u32 slot; /* worker id + 1; 0: nothing */
+	__u64 since_ns; /* 0: nothing; who moves it there has what was taken */
+	__u32 slot;	/* worker id + 1 */
 	__u32 pool;
 	__u32 asking; /* enum sw_asking: why this CPU looks a socket up right now */
-	__u32 pad;
+	__u32 place;  /* in `picks` */
 };
 
 enum sw_asking {
@@ -320,6 +320,16 @@ enum sw_asking {
 	SW_ASKING_HAND_OVER, /* take, or give nothing */
 	SW_ASKING_PASS,	     /* for a request that must pass: a worker's listener, take nothing */
 	SW_ASKING_NOTHING,   /* a sweep: leave the lookup alone */
+};
+
+/* picks[hash]: which worker a connection was given for which there is no reservation: the stack has
+ * answered with a SYN cookie, and only the same listening socket takes the ACK of that. Read and
+ * written as one 64-bit word. */
+#define SW_PICKS 4096 /* places, a power of two */
+struct sw_pick {
+	__u32 mark; /* of the connection */
+	__u16 slot; /* worker id + 1; 0: nothing */
+	__u16 when; /* in periods of 2^30 ns */
 };
 
 /* Bound to a socket by sk_storage (map `sockets`). */
@@ -399,6 +409,7 @@ SW_ASSERT(sizeof(struct sw_pool_use) == 16);
 SW_ASSERT(sizeof(struct sw_tuple) == 48);
 SW_ASSERT(sizeof(struct sw_reservation) == 24);
 SW_ASSERT(sizeof(struct sw_pending) == 72);
+SW_ASSERT(sizeof(struct sw_pick) == 8);
 SW_ASSERT(sizeof(struct sw_socket) == 32);
 SW_ASSERT(sizeof(struct sw_correction) == 8);
 

@@ -29,6 +29,7 @@
 	X(virtuals)                                                                                \
 	X(reservations)                                                                            \
 	X(pending)                                                                                 \
+	X(picks)                                                                                   \
 	X(sockets)                                                                                 \
 	X(listens)                                                                                 \
 	X(listening)                                                                               \
