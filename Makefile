@@ -94,6 +94,19 @@ $(TESTS:%=$(BUILD)/tests/%):
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+# ---- slots in a form that tests and the benchmark can call -------------------------------------
+$(BUILD)/slots/slots.bpf.o: tests/packet/slots.bpf.c
+	$(call say,CLANG,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/gen/slots.skel.h: $(BUILD)/slots/slots.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name slots > $@
+
+$(call obj,tests/packet/*.c tests/packet/lib/*.c tests/bench/*.c): | $(BUILD)/gen/slots.skel.h
+
 # ---- the benchmark's own programs: the fast path in a form that can be repeated ----------------
 $(BUILD)/bench/%.o: tests/bench/bench.bpf.c
 	$(call say,CLANG,$@)
