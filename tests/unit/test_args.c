@@ -167,7 +167,9 @@ static void mistakes(void **state)
 	static const struct {
 		const char *line, *error;
 	} table[] = {
-		{"", "nothing to guard; give --guard PORT or --config FILE, see --help"},
+		{"",
+		 "nothing to guard or to steer; give --guard PORT, --steer connect or --config FILE, "
+		 "see --help"},
 		{"--gaurd 80", "--gaurd: unknown flag; did you mean '--guard'? see --help"},
 		{"--decode-treshold=0.5",
 		 "--decode-treshold: unknown flag; did you mean '--decode-threshold'? see --help"},

@@ -18,7 +18,9 @@
 #define POOL_KEYS                                                                                  \
 	"name, engine, preset, overload_status, body, templates, retry_after, retry_after_ms, "    \
 	"max_answer_bytes, observe, thresholds, stale_after_ms, on_stale, hold_for_ms, "           \
-	"release_ratio, min_hold_ms, workers"
+	"release_ratio, min_hold_ms, workers, steer, virtual, cgroup, netns, on_full, "            \
+	"refuse_errno, pooled_upstreams, idle_close_after_ms, engine_request_limit, "              \
+	"request_queue_limit, count, report_lag_ms"
 #define ENGINES "vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy"
 
 static void not_yaml(void **state)
@@ -62,19 +64,22 @@ static void schema(void **state)
 		 "max"},
 		{WORKER("url: \"http://h\""),
 		 "c.yaml:3: pools[0].workers[0].url: unknown key; did you mean 'name'? allowed: name, "
-		 "scrape, engine, kv_total, max_num_batched_tokens, period_ms, timeout_ms, "
+		 "scrape, address, engine, kv_total, max_num_batched_tokens, period_ms, timeout_ms, "
 		 "bearer_token_file, ca_file, insecure, netns, data_parallel_start_rank, "
-		 "data_parallel_size"},
+		 "data_parallel_size, engine_request_limit, request_queue_limit, share, drain"},
 		{"interface: [lo]\n" POOL(""),
 		 "c.yaml:1: interface: unknown key; did you mean 'interfaces'? allowed: interfaces, "
 		 "mode, control, pin_root, heartbeat_ms, deadline_ms, log_level, pools, listeners"},
 		{POOL("    observe: true\n    observe: false\n"),
 		 "c.yaml:6: pools[0].observe: given twice, first on line 5; allowed: once"},
-		{"pools: [{name: a}]\n", "c.yaml:1: listeners: missing; it has to be given"},
+		{"mode: tc\n", "c.yaml:1: pools: missing; it has to be given"},
+		{"pools: [{name: a}]\n", "c.yaml:1: listeners: none; allowed: 1 to 1023, or none "
+					 "where a pool has steer: connect"},
 		{"\n\npools:\n  - engine: vllm\nlisteners: []\n",
 		 "c.yaml:4: pools[0].name: missing; it has to be given"},
 		{WORKER("name: x"),
-		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given"},
+		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given, or address in a "
+		 "pool that is steered or counts connections"},
 		{"interfaces: eth0\n" POOL(""),
 		 "c.yaml:1: interfaces: not a list; allowed: [ITEM, ...]"},
 		{"interfaces: [[eth0]]\n" POOL(""),

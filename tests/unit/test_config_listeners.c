@@ -92,7 +92,8 @@ static void listeners(void **state)
 {
 	static const struct conf_mistake table[] = {
 		{"pools: [{name: a}]\nlisteners: []\n",
-		 "c.yaml:2: listeners: 0 entries; allowed: 1 to 1023"},
+		 "c.yaml:2: listeners: none; allowed: 1 to 1023, or none where a pool has steer: "
+		 "connect"},
 		{"pools: [{name: a}]\nlisteners:\n  - listen: host:80\n",
 		 "c.yaml:3: listeners[0].listen: 'host:80' is not a listener; allowed: PORT, ADDR:PORT "
 		 "or [ADDR6]:PORT, port 1 to 65535"},
@@ -196,7 +197,7 @@ static void map_limits(void **state)
 		{256, "pools:\n", "- name: p#\n", "listeners: [{listen: 1, pool: p1}]\n",
 		 "c.yaml:1: pools: 257 entries; allowed: 1 to 256"},
 		{1023, "pools: [{name: a}]\nlisteners:\n", "- listen: #\n", "",
-		 "c.yaml:2: listeners: 1024 entries; allowed: 1 to 1023"},
+		 "c.yaml:2: listeners: 1024 entries; allowed: up to 1023"},
 		{4096 - 32, LISTENER("    paths:\n      shed:\n"), "      - /p#\n", "",
 		 "c.yaml:4: listeners[0].paths: 4097 paths up to this listener; allowed: 4096 in all"},
 		{4096, LISTENER("    exempt:\n"), "    - \"2001:db8::#\"\n", "",

@@ -47,6 +47,11 @@ char *sw_build_control(const struct sw_place *top, const char *text)
 			    sizeof(((struct sockaddr_un *)0)->sun_path));
 }
 
+char *sw_build_pin_root(const struct sw_place *top, const char *text)
+{
+	return sw_take_path(top, "pin_root", text ? text : "/sys/fs/bpf/spillway", PATH_MAX / 2);
+}
+
 enum sw_level sw_build_log_level(const struct sw_place *top, const char *text)
 {
 	static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
@@ -57,12 +62,11 @@ enum sw_level sw_build_log_level(const struct sw_place *top, const char *text)
 static void build_daemon(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c)
 {
 	static const char *const modes[] = {"auto", "xdp", "xdp-generic", "tc", NULL};
-	const char *pin_root = doc->pin_root ? doc->pin_root : "/sys/fs/bpf/spillway";
 
 	c->attach = (enum sw_attach)sw_take_choice(top, "mode", doc->mode, modes, SW_ATTACH_AUTO);
 	c->log_level = sw_build_log_level(top, doc->log_level);
 	c->control = sw_build_control(top, doc->control);
-	c->pin_root = sw_take_path(top, "pin_root", pin_root, PATH_MAX / 2);
+	c->pin_root = sw_build_pin_root(top, doc->pin_root);
 	c->heartbeat_ms =
 		(unsigned)sw_take_uint(top, "heartbeat_ms", doc->heartbeat_ms, 10, 10000, 200);
 	/* one heartbeat may come late without the programs falling open */
@@ -89,6 +93,7 @@ int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,
 	build_interfaces(&top, doc, c);
 	sw_build_pools(&top, doc, c, traits);
 	sw_build_listeners(&top, doc, c, traits);
+	sw_check_steer(&top, doc, c);
 	sw_check_tables(&top, c);
 	check_reach(&top, c);
 	if (build.err)

@@ -67,7 +67,8 @@ struct sw_steer_conf {
 	int error;	 /* positive errno for that, default ECONNREFUSED */
 	bool close_idle; /* idle upstream connections to busy workers are closed */
 	unsigned idle_close_after_ms; /* default 50 */
-	enum sw_count_by count;	      /* guarded pools with a cap; never AUTO after the check */
+	enum sw_count_by count;	      /* never AUTO after the check: CONNECTIONS where steered;
+				       * REPORTS also where there is no cap, and nothing to count */
 	unsigned report_lag_ms;	      /* default 1000, with SW_COUNT_REPORTS */
 };
 
@@ -118,11 +119,12 @@ struct sw_config {
 	size_t n_listeners;
 };
 
-enum sw_args_result { SW_ARGS_RUN, SW_ARGS_EXIT, SW_ARGS_ERROR };
+enum sw_args_result { SW_ARGS_RUN, SW_ARGS_EXIT, SW_ARGS_ERROR, SW_ARGS_REMOVE };
 
 /* Reads spillwayd's command line and, with --config, the file. --help and --version print and give
  * SW_ARGS_EXIT; --check-config reads, prints "ok" or the errors, and exits. Flags and a file
- * exclude each other except --log-level and --control. */
+ * exclude each other except --log-level and --control. --remove gives SW_ARGS_REMOVE; then
+ * `pin_root` and `log_level` are all that may be relied on. */
 enum sw_args_result sw_config_from_args(int argc, char **argv, struct sw_config **out,
 					struct sw_error *err);
 

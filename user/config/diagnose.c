@@ -7,6 +7,8 @@
 #include "config/field.h"
 #include "config/schema.h"
 
+#define KEYS 400 /* bytes for all keys of a mapping */
+
 struct walk {
 	const struct sw_origin *origin;
 	struct sw_error *err;
@@ -24,7 +26,7 @@ static const char *scalar(const yaml_node_t *node)
 __attribute__((format(printf, 4, 5))) static bool found(const struct walk *w, size_t line,
 							const char *path, const char *fmt, ...)
 {
-	char message[400];
+	char message[KEYS + 100];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -49,7 +51,7 @@ static bool unknown_key(const struct walk *w, const cyaml_schema_field_t *fields
 			const char *path, const char *key)
 {
 	const cyaml_schema_field_t *nearest = fields;
-	char keys[300];
+	char keys[KEYS];
 
 	for (const cyaml_schema_field_t *f = fields; f->key; f++)
 		if (sw_distance(key, f->key) < sw_distance(key, nearest->key))
@@ -102,7 +104,7 @@ static bool explain_mapping(const struct walk *w, const yaml_node_t *node,
 	char at[160];
 
 	if (node->type != YAML_MAPPING_NODE) {
-		char keys[300];
+		char keys[KEYS];
 
 		list_keys(fields, keys, sizeof(keys));
 		return found(w, node->start_mark.line, path,

@@ -11,6 +11,7 @@ struct sw_doc_worker {
 	char *name, *scrape, *engine, *kv_total, *max_num_batched_tokens;
 	char *period_ms, *timeout_ms, *bearer_token_file, *ca_file, *insecure, *netns;
 	char *data_parallel_start_rank, *data_parallel_size;
+	char *address, *share, *drain, *engine_request_limit, *request_queue_limit;
 };
 
 struct sw_doc_thresholds {
@@ -33,6 +34,11 @@ struct sw_doc_pool {
 	struct sw_doc_retry_after retry_after;
 	struct sw_doc_worker *workers;
 	unsigned workers_count;
+	char *steer, *cgroup, *netns, *on_full, *refuse_errno;
+	char *pooled_upstreams, *idle_close_after_ms;
+	char *engine_request_limit, *request_queue_limit, *count, *report_lag_ms;
+	char **virtuals;
+	unsigned virtuals_count;
 };
 
 struct sw_doc_paths {

@@ -16,6 +16,9 @@ static void free_pool(struct sw_pool_conf *p)
 		free(w->source.netns);
 	}
 	free(p->workers);
+	free(p->steer.virtuals);
+	free(p->steer.cgroup);
+	free(p->steer.netns);
 	for (int f = 0; f < SW_FAMILIES; f++)
 		free((char *)p->answer.body[f]);
 	free(p->name);

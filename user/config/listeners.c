@@ -72,11 +72,23 @@ static void build_listener(const struct sw_place *at, const struct sw_doc_listen
 	sw_build_paths(at, &d->paths, &traits[l->pool], l);
 }
 
+static bool any_connects(const struct sw_config *c)
+{
+	for (size_t i = 0; i < c->n_pools; i++)
+		if (c->pools[i].steer.by == SW_STEER_CONNECT)
+			return true;
+	return false;
+}
+
 void sw_build_listeners(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c,
 			const struct sw_traits *traits)
 {
-	if (!doc->listeners_count || doc->listeners_count >= SW_MAX_LISTENERS)
-		sw_bad(top, "listeners", "%u entries; allowed: 1 to %d", doc->listeners_count,
+	if (!doc->listeners_count && !any_connects(c))
+		sw_bad(top, "listeners",
+		       "none; allowed: 1 to %d, or none where a pool has steer: connect",
+		       SW_MAX_LISTENERS - 1);
+	if (doc->listeners_count >= SW_MAX_LISTENERS)
+		sw_bad(top, "listeners", "%u entries; allowed: up to %d", doc->listeners_count,
 		       SW_MAX_LISTENERS - 1);
 	if (top->build->err)
 		return;

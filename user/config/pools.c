@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Pools and workers of a configuration: thresholds, answers, where load is read. Whether an engine
- * can be reached is for the scraper to find out. */
-#include <curl/curl.h>
-#include <limits.h>
+/* Pools of a configuration: thresholds and answers. Workers are in workers.c, how a pool is steered
+ * and counted in steer.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +24,7 @@ static const struct {
 static const char *const body_names[] = {"auto",   "dynamo", "openai", "anthropic", "vllm",
 					 "sglang", "tgi",    "smg",    NULL};
 
-static int take_engine(const struct sw_place *at, const char *text, int absent)
+int sw_take_engine(const struct sw_place *at, const char *text, int absent)
 {
 	const char *names[SW_ENGINES + 1] = {NULL};
 
@@ -166,9 +164,6 @@ static void build_limits(const struct sw_place *at, const struct sw_doc_pool *d,
 		sw_bad(at, "release_ratio", "'%.100s' is out of range; allowed: over 0.0, to 1.0",
 		       d->release_ratio);
 	l->min_hold_ms = (uint32_t)sw_take_uint(at, "min_hold_ms", d->min_hold_ms, 0, HOUR_MS, 0);
-	if (!l->set && d->workers_count)
-		sw_warn(at, "thresholds", "none is set, so no worker of '%s' is ever busy",
-			p->name);
 }
 
 static void build_ageing(const struct sw_place *at, const struct sw_doc_pool *d,
@@ -187,108 +182,47 @@ static void build_ageing(const struct sw_place *at, const struct sw_doc_pool *d,
 		sw_bad(at, "hold_for_ms", "never used; allowed: with on_stale: hold");
 }
 
-/* ---- workers -------------------------------------------------------------------------------- */
+/* ---- the whole pool ---------------------------------------------------------------------------
+ */
 
-/* Checks the URL and names the worker HOST:PORT when it has no name yet. */
-static void build_url(const struct sw_place *at, const char *text, struct sw_worker_conf *w)
+/* The limits that are a cap as well, and so act without a report. */
+#define CAPS (1U << SW_LIM_QUEUED_REQS | 1U << SW_LIM_CONCURRENT_REQUESTS)
+
+/* A pool whose workers are never busy is rarely meant, unless they can be full. */
+static void check_busy(const struct sw_place *at, const struct sw_pool_conf *p)
 {
-	CURLU *url = curl_url();
-	char *scheme = NULL, *host = NULL, *port = NULL;
-	char name[300];
-	CURLUcode bad;
+	bool read = false, capped = p->limits.set & CAPS;
 
-	bad = curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
-	bad = bad ? bad : curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
-	bad = bad ? bad : curl_url_get(url, CURLUPART_HOST, &host, 0);
-	bad = bad ? bad : curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
-	if (bad || (strcmp(scheme, "http") && strcmp(scheme, "https"))) {
-		sw_bad(at, "scrape",
-		       "'%.100s' cannot be scraped; allowed: an http:// or https:// URL", text);
-	} else {
-		snprintf(name, sizeof(name), "%s:%s", host, port);
-		w->source.url = sw_take_text(at, "scrape", text);
-		if (!w->name)
-			w->name = sw_take_name(at, "scrape", name);
+	if (at->build->err || !p->n_workers)
+		return;
+	for (size_t i = 0; i < p->n_workers; i++) {
+		read |= p->workers[i].source.url != NULL;
+		capped |= p->workers[i].engine_limit != 0;
 	}
-	curl_free(scheme);
-	curl_free(host);
-	curl_free(port);
-	curl_url_cleanup(url);
-}
-
-/* The scraper takes a path only. */
-static char *take_source_netns(const struct sw_place *at, const char *text)
-{
-	char *netns = sw_take_netns(at, text), path[32];
-
-	if (!netns || strncmp(netns, "pid:", 4))
-		return netns;
-	snprintf(path, sizeof(path), "/proc/%.10s/ns/net", netns + 4);
-	free(netns);
-	return sw_take_text(at, "netns", path);
-}
-
-static void build_worker(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
-			 struct sw_worker_conf *w)
-{
-	struct sw_source_conf *s = &w->source;
-
-	s->engine = (enum sw_engine)take_engine(at, d->engine, engine < 0 ? SW_MUST : engine);
-	w->name = sw_take_name(at, "name", d->name);
-	build_url(at, d->scrape, w);
-	s->hints.kv_total = sw_take_uint(at, "kv_total", d->kv_total, 1, UINT64_MAX, 0);
-	s->hints.max_batched = sw_take_uint(at, "max_num_batched_tokens", d->max_num_batched_tokens,
-					    1, UINT64_MAX, 0);
-	s->period_ms = (unsigned)sw_take_uint(at, "period_ms", d->period_ms, 10, 60000, 250);
-	s->timeout_ms = (unsigned)sw_take_uint(at, "timeout_ms", d->timeout_ms, 10, 60000, 1000);
-	s->bearer_token_file =
-		sw_take_path(at, "bearer_token_file", d->bearer_token_file, PATH_MAX);
-	s->ca_file = sw_take_path(at, "ca_file", d->ca_file, PATH_MAX);
-	s->insecure = sw_take_bool(at, "insecure", d->insecure);
-	s->netns = take_source_netns(at, d->netns);
-	w->start_rank = (uint32_t)sw_take_uint(at, "data_parallel_start_rank",
-					       d->data_parallel_start_rank, 0, INT32_MAX, 0);
-	w->dp_size = (int32_t)(int64_t)sw_take_uint(at, "data_parallel_size", d->data_parallel_size,
-						    1, SW_MAX_RANKS, (uint64_t)-1);
-}
-
-static void build_workers(const struct sw_place *at, const struct sw_doc_pool *d, int engine,
-			  struct sw_pool_conf *p)
-{
-	p->workers = sw_take_array(at, d->workers_count, sizeof(*p->workers));
-	p->n_workers = p->workers ? d->workers_count : 0;
-	for (size_t i = 0; i < p->n_workers && !at->build->err; i++) {
-		const struct sw_doc_worker *w = &d->workers[i];
-		struct sw_place place = sw_part(at, "workers[%zu]", i);
-
-		build_worker(&place, w, engine, &p->workers[i]);
-		for (size_t j = 0; j < i && !at->build->err; j++)
-			if (!strcmp(p->workers[i].name, p->workers[j].name))
-				sw_bad(&place, w->name ? "name" : "scrape",
-				       "'%.100s' is workers[%zu] already; allowed: a name that is "
-				       "not taken",
-				       p->workers[i].name, j);
-		if (p->workers[i].source.period_ms >= p->ageing.stale_after_ms)
-			sw_warn(&place, "period_ms",
-				"%u ms is not under stale_after_ms, so this worker keeps going stale",
-				p->workers[i].source.period_ms);
-	}
-	if (!d->workers_count)
-		sw_warn(at, "workers", "none, so '%s' is unavailable and answered with 503",
+	if (p->limits.set & ~CAPS && !read)
+		sw_warn(at, "thresholds", "never reached, since no worker of '%s' has `scrape`",
+			p->name);
+	else if (!p->limits.set && !capped && p->steer.by == SW_STEER_NONE)
+		sw_warn(at, "thresholds", "none is set, so no worker of '%s' is ever busy",
 			p->name);
 }
 
 static void build_pool(const struct sw_place *at, const struct sw_doc_pool *d,
 		       struct sw_traits *traits, struct sw_pool_conf *p)
 {
-	int engine = take_engine(at, d->engine, -1);
+	int engine = sw_take_engine(at, d->engine, -1);
 
 	p->name = sw_take_name(at, "name", d->name);
 	p->observe = sw_take_bool(at, "observe", d->observe);
 	build_limits(at, d, p);
 	build_ageing(at, d, &p->ageing);
-	build_workers(at, d, engine, p);
-	traits->engine = engine < 0 && p->n_workers ? (int)p->workers[0].source.engine : engine;
+	sw_build_steer(at, d, &p->steer);
+	sw_build_workers(at, d, engine, p);
+	check_busy(at, p);
+	traits->engine = engine;
+	for (size_t i = 0; traits->engine < 0 && i < p->n_workers; i++)
+		if (d->workers[i].engine)
+			traits->engine = (int)p->workers[i].source.engine;
 	build_answer(at, d, traits, &p->answer);
 }
 

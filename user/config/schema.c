@@ -20,7 +20,8 @@ static const cyaml_schema_value_t text = {
 #define T struct sw_doc_worker
 static const cyaml_schema_field_t worker_fields[] = {
 	TEXT("name", OPT, T, name),
-	TEXT("scrape", MUST, T, scrape),
+	TEXT("scrape", OPT, T, scrape),
+	TEXT("address", OPT, T, address),
 	TEXT("engine", OPT, T, engine),
 	TEXT("kv_total", OPT, T, kv_total),
 	TEXT("max_num_batched_tokens", OPT, T, max_num_batched_tokens),
@@ -32,6 +33,10 @@ static const cyaml_schema_field_t worker_fields[] = {
 	TEXT("netns", OPT, T, netns),
 	TEXT("data_parallel_start_rank", OPT, T, data_parallel_start_rank),
 	TEXT("data_parallel_size", OPT, T, data_parallel_size),
+	TEXT("engine_request_limit", OPT, T, engine_request_limit),
+	TEXT("request_queue_limit", OPT, T, request_queue_limit),
+	TEXT("share", OPT, T, share),
+	TEXT("drain", OPT, T, drain),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t worker = ENTRY(worker_fields, T);
@@ -86,6 +91,18 @@ static const cyaml_schema_field_t pool_fields[] = {
 	TEXT("release_ratio", OPT, T, release_ratio),
 	TEXT("min_hold_ms", OPT, T, min_hold_ms),
 	LIST("workers", OPT, T, workers, &worker),
+	TEXT("steer", OPT, T, steer),
+	LIST("virtual", OPT, T, virtuals, &text),
+	TEXT("cgroup", OPT, T, cgroup),
+	TEXT("netns", OPT, T, netns),
+	TEXT("on_full", OPT, T, on_full),
+	TEXT("refuse_errno", OPT, T, refuse_errno),
+	TEXT("pooled_upstreams", OPT, T, pooled_upstreams),
+	TEXT("idle_close_after_ms", OPT, T, idle_close_after_ms),
+	TEXT("engine_request_limit", OPT, T, engine_request_limit),
+	TEXT("request_queue_limit", OPT, T, request_queue_limit),
+	TEXT("count", OPT, T, count),
+	TEXT("report_lag_ms", OPT, T, report_lag_ms),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t pool = ENTRY(pool_fields, T);
@@ -123,7 +140,7 @@ static const cyaml_schema_field_t doc_fields[] = {
 	TEXT("deadline_ms", OPT, T, deadline_ms),
 	TEXT("log_level", OPT, T, log_level),
 	LIST("pools", MUST, T, pools, &pool),
-	LIST("listeners", MUST, T, listeners, &listener),
+	LIST("listeners", OPT, T, listeners, &listener),
 	CYAML_FIELD_END,
 };
 

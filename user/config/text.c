@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Listeners and CIDRs from text and back. Which field they are in is the caller's matter. */
+/* Listeners, addresses and CIDRs from text and back. Which field they are in is the caller's
+ * matter. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
+#include "config/build.h"
 
 static const uint8_t any_addr[16];
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -70,6 +71,24 @@ bad:
 		"'%.100s' is not a listener; allowed: PORT, ADDR:PORT or [ADDR6]:PORT, port 1 "
 		"to 65535",
 		text);
+}
+
+bool sw_is_ipv4(const uint8_t addr[16])
+{
+	return !memcmp(addr, mapped, sizeof(mapped));
+}
+
+int sw_parse_endpoint(const char *text, struct sw_endpoint *out, struct sw_error *err)
+{
+	bool v4, v6;
+
+	if (!sw_parse_listener(text, out->addr, &v4, &v6, &out->port, NULL) &&
+	    memcmp(out->addr, any_addr, sizeof(any_addr)))
+		return 0;
+	return sw_fail(err, -EINVAL,
+		       "'%.100s' is not an address and port; allowed: ADDR:PORT or [ADDR6]:PORT, "
+		       "one address and no host name",
+		       text);
 }
 
 static void print_cidr(const struct sw_cidr *c, int family, char *out, size_t size)

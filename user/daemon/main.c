@@ -249,6 +249,9 @@ int main(int argc, char **argv)
 	switch (sw_config_from_args(argc, argv, &d.live.conf, &err)) {
 	case SW_ARGS_EXIT: return EXIT_SUCCESS;
 	case SW_ARGS_ERROR: fprintf(stderr, "spillwayd: %s\n", err.text); return EXIT_USAGE;
+	case SW_ARGS_REMOVE:
+		fprintf(stderr, "spillwayd: --remove cannot be done yet\n");
+		return EXIT_FAILURE;
 	case SW_ARGS_RUN: break;
 	}
 	sw_log_level(d.live.conf->log_level);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Workers of a pool: where their load is read, where they take requests, how many they may hold.
+ * Whether they can be reached is for scraper and steering to find out. */
+#include <curl/curl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/build.h"
+#include "policy/slots.h"
+
+#define QUEUE_KEY "request_queue_limit"
+#define QUEUE_ENV "DYN_DYNAMO_REQUEST_QUEUE_LIMIT"
+#define LIMIT_MAX 1000000 /* of N and of Q */
+
+/* ---- where load is read -----------------------------------------------------------------------
+ */
+
+/* The address in the host and port of a URL, if there is one: requests go to where metrics are.
+ * "localhost" is the one name that means the same everywhere. */
+static void take_url_address(const char *host, const char *port, struct sw_worker_conf *w)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s:%s", strcmp(host, "localhost") ? host : "127.0.0.1", port);
+	if (sw_parse_endpoint(text, &w->at, NULL))
+		memset(&w->at, 0, sizeof(w->at));
+}
+
+/* Checks the URL and names the worker HOST:PORT when it has no name yet. */
+static void build_url(const struct sw_place *at, const char *text, struct sw_worker_conf *w)
+{
+	CURLU *url = curl_url();
+	char *scheme = NULL, *host = NULL, *port = NULL;
+	char name[300];
+	CURLUcode bad;
+
+	bad = curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
+	bad = bad ? bad : curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
+	bad = bad ? bad : curl_url_get(url, CURLUPART_HOST, &host, 0);
+	bad = bad ? bad : curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+	if (bad || (strcmp(scheme, "http") && strcmp(scheme, "https"))) {
+		sw_bad(at, "scrape",
+		       "'%.100s' cannot be scraped; allowed: an http:// or https:// URL", text);
+	} else {
+		snprintf(name, sizeof(name), "%s:%s", host, port);
+		w->source.url = sw_take_text(at, "scrape", text);
+		if (!w->name)
+			w->name = sw_take_name(at, "scrape", name);
+		take_url_address(host, port, w);
+	}
+	curl_free(scheme);
+	curl_free(host);
+	curl_free(port);
+	curl_url_cleanup(url);
+}
+
+/* The scraper takes a path only. */
+static char *take_source_netns(const struct sw_place *at, const char *text)
+{
+	char *netns = sw_take_netns(at, text), path[32];
+
+	if (!netns || strncmp(netns, "pid:", 4))
+		return netns;
+	snprintf(path, sizeof(path), "/proc/%.10s/ns/net", netns + 4);
+	free(netns);
+	return sw_take_text(at, "netns", path);
+}
+
+/* What is said about scraping means nothing without it. */
+static void check_unused(const struct sw_place *at, const struct sw_doc_worker *d)
+{
+	const struct {
+		const char *key, *text;
+	} fields[] = {
+		{"kv_total", d->kv_total},
+		{"max_num_batched_tokens", d->max_num_batched_tokens},
+		{"period_ms", d->period_ms},
+		{"timeout_ms", d->timeout_ms},
+		{"bearer_token_file", d->bearer_token_file},
+		{"ca_file", d->ca_file},
+		{"insecure", d->insecure},
+		{"data_parallel_start_rank", d->data_parallel_start_rank},
+		{"data_parallel_size", d->data_parallel_size},
+		{"netns", d->netns},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].text)
+			sw_bad(at, fields[i].key, "never used; allowed: with scrape");
+}
+
+static void build_source(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
+			 struct sw_worker_conf *w)
+{
+	struct sw_source_conf *s = &w->source;
+
+	if (d->scrape)
+		build_url(at, d->scrape, w);
+	else
+		check_unused(at, d);
+	if (engine < 0 && d->scrape)
+		engine = SW_MUST;
+	engine = sw_take_engine(at, d->engine, engine);
+	s->engine = engine < 0 ? SW_ENGINE_VLLM : (enum sw_engine)engine;
+	s->hints.kv_total = sw_take_uint(at, "kv_total", d->kv_total, 1, UINT64_MAX, 0);
+	s->hints.max_batched = sw_take_uint(at, "max_num_batched_tokens", d->max_num_batched_tokens,
+					    1, UINT64_MAX, 0);
+	s->period_ms = (unsigned)sw_take_uint(at, "period_ms", d->period_ms, 10, 60000, 250);
+	s->timeout_ms = (unsigned)sw_take_uint(at, "timeout_ms", d->timeout_ms, 10, 60000, 1000);
+	s->bearer_token_file =
+		sw_take_path(at, "bearer_token_file", d->bearer_token_file, PATH_MAX);
+	s->ca_file = sw_take_path(at, "ca_file", d->ca_file, PATH_MAX);
+	s->insecure = sw_take_bool(at, "insecure", d->insecure);
+	s->netns = take_source_netns(at, d->netns);
+	w->start_rank = (uint32_t)sw_take_uint(at, "data_parallel_start_rank",
+					       d->data_parallel_start_rank, 0, INT32_MAX, 0);
+	w->dp_size = (int32_t)(int64_t)sw_take_uint(at, "data_parallel_size", d->data_parallel_size,
+						    1, SW_MAX_RANKS, (uint64_t)-1);
+}
+
+/* ---- how many it may hold ---------------------------------------------------------------------
+ */
+
+static uint64_t take_engine_limit(const struct sw_place *at, const char *text, uint64_t absent)
+{
+	return sw_take_uint(at, "engine_request_limit", text, 1, LIMIT_MAX, absent);
+}
+
+/* Q, of `text` or else of the environment. */
+static uint64_t take_queue_limit(const struct sw_place *at, const char *text)
+{
+	const char *env = getenv(QUEUE_ENV), *key = QUEUE_KEY;
+	uint64_t queue;
+
+	if (!text && env && *env) {
+		text = env;
+		key = QUEUE_KEY " (from " QUEUE_ENV ")";
+	}
+	queue = sw_take_uint(at, key, text, 0, LIMIT_MAX, SW_DEFAULT_QUEUE);
+	if (queue < SW_LEAST_QUEUE)
+		sw_bad(at, key,
+		       "'%.100s' is too small: one request may always be on its way from the queue "
+		       "to the engine, so that N + Q is an exact cap from %d on only; allowed: %d "
+		       "to %d",
+		       text, SW_LEAST_QUEUE, SW_LEAST_QUEUE, LIMIT_MAX);
+	return queue;
+}
+
+static void build_limits(const struct sw_place *pool, const struct sw_place *at,
+			 const struct sw_doc_pool *dp, const struct sw_doc_worker *d,
+			 uint64_t pool_limit, struct sw_worker_conf *w)
+{
+	w->engine_limit = take_engine_limit(at, d->engine_request_limit, pool_limit);
+	if (w->engine_limit && d->request_queue_limit)
+		w->queue_limit = take_queue_limit(at, d->request_queue_limit);
+	else if (w->engine_limit)
+		w->queue_limit = take_queue_limit(pool, dp->request_queue_limit);
+	else if (d->request_queue_limit)
+		sw_warn(at, QUEUE_KEY, "does nothing without engine_request_limit");
+	w->share = sw_take_real(at, "share", d->share, 1.0);
+	if (!(w->share > 0 && w->share <= 1))
+		sw_bad(at, "share", "'%.100s' is out of range; allowed: over 0.0, to 1.0",
+		       d->share);
+	w->drain = sw_take_bool(at, "drain", d->drain);
+}
+
+/* ---- workers ----------------------------------------------------------------------------------
+ */
+
+static void build_address(const struct sw_place *at, const char *text, struct sw_worker_conf *w)
+{
+	struct sw_error error;
+
+	if (sw_parse_endpoint(text, &w->at, &error))
+		sw_bad(at, "address", "%s", error.text);
+	else if (!w->name)
+		w->name = sw_take_name(at, "address", text);
+}
+
+static void build_worker(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
+			 struct sw_worker_conf *w)
+{
+	if (!d->scrape && !d->address)
+		sw_bad(at, "scrape",
+		       "missing; it has to be given, or address in a pool that is steered or "
+		       "counts connections");
+	w->name = sw_take_name(at, "name", d->name);
+	build_source(at, d, engine, w);
+	if (d->address)
+		build_address(at, d->address, w);
+}
+
+static void check_name(const struct sw_place *at, const struct sw_doc_worker *d,
+		       const struct sw_pool_conf *p, size_t i)
+{
+	for (size_t j = 0; j < i && !at->build->err; j++)
+		if (!strcmp(p->workers[i].name, p->workers[j].name))
+			sw_bad(at,
+			       d->name	   ? "name"
+			       : d->scrape ? "scrape"
+					   : "address",
+			       "'%.100s' is workers[%zu] already; allowed: a name that is not taken",
+			       p->workers[i].name, j);
+}
+
+void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, int engine,
+		      struct sw_pool_conf *p)
+{
+	uint64_t limit = take_engine_limit(pool, d->engine_request_limit, 0);
+	bool limited = limit;
+
+	p->workers = sw_take_array(pool, d->workers_count, sizeof(*p->workers));
+	p->n_workers = p->workers ? d->workers_count : 0;
+	for (size_t i = 0; i < p->n_workers && !pool->build->err; i++) {
+		struct sw_place at = sw_part(pool, "workers[%zu]", i);
+		struct sw_worker_conf *w = &p->workers[i];
+
+		build_worker(&at, &d->workers[i], engine, w);
+		build_limits(pool, &at, d, &d->workers[i], limit, w);
+		check_name(&at, &d->workers[i], p, i);
+		limited |= w->engine_limit != 0;
+		if (w->source.url && w->source.period_ms >= p->ageing.stale_after_ms)
+			sw_warn(&at, "period_ms",
+				"%u ms is not under stale_after_ms, so this worker keeps going stale",
+				w->source.period_ms);
+	}
+	if (d->request_queue_limit && !limited)
+		sw_warn(pool, QUEUE_KEY, "does nothing without engine_request_limit");
+	if (!d->workers_count)
+		sw_warn(pool, "workers", "none, so '%s' is unavailable and answered with 503",
+			p->name);
+}
