@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The control interface over a real unix socket: routes, limits, JSON and metrics. A child serves a
  * made-up daemon that guards nothing, the test asks it with libcurl. */
-#include <curl/curl.h>
+#include "lib/asking.h"
+
 #include <errno.h>
-#include <jansson.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/clock.h"
-#include "control/control.h"
 
 #define BAD_NAME "a \"quoted\" \\ name\n"
-
-static char dir[64], path[96];
-static pid_t child;
-static struct {
-	char text[65536];
-	size_t length;
-	long status;
-} reply;
 
 /* ---- the daemon -------------------------------------------------------------------------- */
 
@@ -87,96 +72,16 @@ static void on_change(struct sw_live_pool *pool)
 	pool->state = pool->force == SW_FORCE_SATURATED ? SW_POOL_SATURATED : SW_POOL_OPEN;
 }
 
-static int serve(void)
-{
-	struct event_base *base = event_base_new();
-	struct sw_control *control;
-	struct sw_error err;
-
-	sw_log_level(SW_ERROR);
-	make_live();
-	if (sw_control_open(&control, base, path, &live, on_change, &err))
-		return 1;
-	return event_base_dispatch(base);
-}
-
-/* ---- asking it --------------------------------------------------------------------------- */
-
-static size_t take(char *data, size_t size, size_t n, void *arg)
-{
-	(void)arg;
-	assert_true(reply.length + size * n < sizeof(reply.text));
-	memcpy(reply.text + reply.length, data, size * n);
-	reply.length += size * n;
-	return size * n;
-}
-
-static CURLcode ask(const char *target, const char *body)
-{
-	CURL *curl = curl_easy_init();
-	char url[256];
-	CURLcode e;
-
-	memset(&reply, 0, sizeof(reply));
-	snprintf(url, sizeof(url), "http://x%s", target);
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, 5L);
-	if (body)
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-	e = curl_easy_perform(curl);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
-	curl_easy_cleanup(curl);
-	return e;
-}
-
-static json_t *ask_json(const char *target, const char *body, long status)
-{
-	json_t *j;
-
-	assert_int_equal(ask(target, body), CURLE_OK);
-	if (reply.status != status)
-		fail_msg("%s %s: %ld %s", target, body ? body : "", reply.status, reply.text);
-	j = json_loads(reply.text, 0, NULL);
-	assert_non_null(j);
-	return j;
-}
-
-static const char *text_at(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	assert_non_null(s);
-	return s;
-}
-
 static int start(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/spillway-control-XXXXXX");
-	if (!mkdtemp(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/sub/control.sock", dir); /* `sub` is to be made */
-	child = fork();
-	if (child == 0)
-		_exit(serve());
-	for (int i = 0; i < 200 && access(path, F_OK); i++)
-		usleep(10000);
-	return access(path, F_OK);
+	return asking_start(&live, make_live, on_change);
 }
 
 static int stop(void **state)
 {
-	char sub[80];
-
 	(void)state;
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	unlink(path);
-	snprintf(sub, sizeof(sub), "%s/sub", dir);
-	rmdir(sub);
-	return rmdir(dir);
+	return asking_stop();
 }
 
 /* ---- tests ------------------------------------------------------------------------------- */
@@ -186,7 +91,7 @@ static void socket_is_for_owner_and_group(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(stat(asking_path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 }
 
@@ -217,10 +122,10 @@ static void routes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		json_t *j = ask_json(rows[i].target, rows[i].body, rows[i].status);
+		json_t *j = asking_json(rows[i].target, rows[i].body, rows[i].status);
 
 		if (rows[i].status != 200)
-			assert_true(text_at(j, "error")[0]);
+			assert_true(asking_text(j, "error")[0]);
 		json_decref(j);
 	}
 }
@@ -232,62 +137,62 @@ static void large_bodies_are_refused(void **state)
 	(void)state;
 	memset(body, ' ', 99999);
 	body[99999] = '\0';
-	if (ask("/v1/force", body) == CURLE_OK)
-		assert_int_equal(reply.status, 413);
+	if (asking("/v1/force", body) == CURLE_OK)
+		assert_int_equal(asking_reply.status, 413);
 	free(body);
-	json_decref(ask_json("/health", NULL, 200));
+	json_decref(asking_json("/health", NULL, 200));
 }
 
 static void status_shows_what_is_known(void **state)
 {
-	json_t *j = ask_json("/v1/status", NULL, 200), *pool, *w, *check, *l, *p;
+	json_t *j = asking_json("/v1/status", NULL, 200), *pool, *w, *check, *l, *p;
 
 	(void)state;
-	assert_string_equal(text_at(j, "version"), SW_VERSION);
+	assert_string_equal(asking_text(j, "version"), SW_VERSION);
 	assert_int_equal(json_array_size(json_object_get(j, "pools")), 2);
 	pool = json_array_get(json_object_get(j, "pools"), 0);
-	assert_string_equal(text_at(pool, "name"), "qwen");
-	assert_string_equal(text_at(pool, "mode"), "open");
+	assert_string_equal(asking_text(pool, "name"), "qwen");
+	assert_string_equal(asking_text(pool, "mode"), "open");
 	assert_true(json_is_null(json_object_get(pool, "forced")));
 	w = json_array_get(json_object_get(pool, "workers"), 0);
 	assert_true(json_is_true(json_object_get(w, "busy")));
 	/* text that is no UTF-8 does not cost the whole answer */
-	assert_string_equal(text_at(w, "error"), "(not UTF-8)");
+	assert_string_equal(asking_text(w, "error"), "(not UTF-8)");
 	check = json_array_get(
 		json_object_get(json_array_get(json_object_get(w, "ranks"), 0), "checks"), 0);
-	assert_string_equal(text_at(check, "limit"), "active_decode_blocks_threshold");
-	assert_string_equal(text_at(check, "state"), "over");
+	assert_string_equal(asking_text(check, "limit"), "active_decode_blocks_threshold");
+	assert_string_equal(asking_text(check, "state"), "over");
 	assert_int_equal(json_integer_value(json_object_get(check, "measured")), 9000);
 	assert_int_equal(json_integer_value(json_object_get(check, "threshold")), 8500);
 	/* a limit on the worker whose signal never came: null, not 0 */
 	check = json_array_get(json_object_get(w, "checks"), 0);
-	assert_string_equal(text_at(check, "state"), "inert");
+	assert_string_equal(asking_text(check, "state"), "inert");
 	assert_true(json_is_null(json_object_get(check, "measured")));
 	assert_true(json_is_null(json_object_get(check, "age_ms")));
 	p = json_array_get(json_object_get(j, "planes"), 0);
 	assert_true(json_is_false(json_object_get(p, "guarded")));
-	assert_string_equal(text_at(p, "error"), "no such namespace");
+	assert_string_equal(asking_text(p, "error"), "no such namespace");
 	l = json_array_get(json_object_get(j, "listeners"), 0);
-	assert_string_equal(text_at(l, "address"), "*:8000");
-	assert_string_equal(text_at(l, "pool"), "qwen");
+	assert_string_equal(asking_text(l, "address"), "*:8000");
+	assert_string_equal(asking_text(l, "pool"), "qwen");
 	assert_true(json_is_false(json_object_get(l, "intercept")));
 	json_decref(j);
 }
 
 static void force_takes_effect_before_the_answer(void **state)
 {
-	json_t *j = ask_json("/v1/force",
-			     "{\"pool\":\"qwen\",\"state\":\"saturated\",\"for_ms\":60000}", 200);
+	json_t *j = asking_json(
+		"/v1/force", "{\"pool\":\"qwen\",\"state\":\"saturated\",\"for_ms\":60000}", 200);
 	json_t *pool = json_array_get(json_object_get(j, "pools"), 0);
 	json_int_t left = json_integer_value(json_object_get(pool, "forced_left_ms"));
 
 	(void)state;
 	assert_int_equal(json_array_size(json_object_get(j, "pools")), 1);
-	assert_string_equal(text_at(pool, "state"), "saturated");
-	assert_string_equal(text_at(pool, "forced"), "saturated");
+	assert_string_equal(asking_text(pool, "state"), "saturated");
+	assert_string_equal(asking_text(pool, "forced"), "saturated");
 	assert_in_range(left, 50000, 60000);
 	json_decref(j);
-	json_decref(ask_json("/v1/force", "{\"state\":\"auto\"}", 200));
+	json_decref(asking_json("/v1/force", "{\"state\":\"auto\"}", 200));
 }
 
 static void metrics_are_a_page(void **state)
@@ -311,15 +216,15 @@ static void metrics_are_a_page(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(ask("/metrics", NULL), CURLE_OK);
-	assert_int_equal(reply.status, 200);
+	assert_int_equal(asking("/metrics", NULL), CURLE_OK);
+	assert_int_equal(asking_reply.status, 200);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		if (!strstr(reply.text, lines[i]))
-			fail_msg("no line %s in\n%s", lines[i], reply.text);
+		if (!strstr(asking_reply.text, lines[i]))
+			fail_msg("no line %s in\n%s", lines[i], asking_reply.text);
 	/* nothing was measured, so there is no sample */
-	assert_null(strstr(reply.text, "spillway_check_measured{pool=\"qwen\",worker=\"w1\","
-				       "rank=\"\""));
-	assert_null(strstr(reply.text, "nan"));
+	assert_null(strstr(asking_reply.text, "spillway_check_measured{pool=\"qwen\",worker=\"w1\","
+					      "rank=\"\""));
+	assert_null(strstr(asking_reply.text, "nan"));
 }
 
 static void second_daemon_is_refused(void **state)
@@ -329,9 +234,10 @@ static void second_daemon_is_refused(void **state)
 	struct sw_error err = {0};
 
 	(void)state;
-	assert_int_equal(sw_control_open(&c, base, path, &live, on_change, &err), -EADDRINUSE);
+	assert_int_equal(sw_control_open(&c, base, asking_path, &live, on_change, &err),
+			 -EADDRINUSE);
 	assert_non_null(strstr(err.text, "another spillwayd answers on"));
-	json_decref(ask_json("/health", NULL, 200));
+	json_decref(asking_json("/health", NULL, 200));
 	event_base_free(base);
 }
 
@@ -344,14 +250,14 @@ static void dead_socket_is_replaced_and_files_are_not(void **state)
 	FILE *f;
 
 	(void)state;
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(sw_control_open(&c, base, path, &live, on_change, &err), 0);
+	kill(asking_child, SIGKILL);
+	waitpid(asking_child, NULL, 0);
+	assert_int_equal(access(asking_path, F_OK), 0);
+	assert_int_equal(sw_control_open(&c, base, asking_path, &live, on_change, &err), 0);
 	sw_control_close(c);
-	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access(asking_path, F_OK), -1);
 
-	snprintf(file, sizeof(file), "%s/file", dir);
+	snprintf(file, sizeof(file), "%s/file", asking_dir);
 	f = fopen(file, "w");
 	assert_non_null(f);
 	fclose(f);

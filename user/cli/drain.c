@@ -93,20 +93,29 @@ static int resolve(const json_t *status, struct target *t)
 
 /* ---- what is left ------------------------------------------------------------------------ */
 
-/* Connections that workers hold which the configuration has no more; their names there are
- * POOL/WORKER, cut to 79 bytes. */
-static json_int_t left_leaving(const json_t *status, const struct target *t)
+/* Is this one of what is drained? It goes by POOL/WORKER, or by POOL where that was counted as a
+ * whole, cut to 79 bytes. */
+static bool is_of(const char *name, const struct target *t)
 {
 	char want[80] = "";
+
+	if (!t->pool)
+		return true;
+	snprintf(want, sizeof(want), "%s/%s", t->pool, t->worker ? t->worker : "");
+	if (t->worker)
+		return !strcmp(name, want);
+	return !strncmp(name, want, strlen(want)) || !strcmp(name, t->pool);
+}
+
+/* Connections of what the configuration has no more. */
+static json_int_t left_leaving(const json_t *status, const struct target *t)
+{
 	json_int_t left = 0;
 	size_t i;
 	json_t *l;
 
-	if (t->pool)
-		snprintf(want, sizeof(want), "%s/%s", t->pool, t->worker ? t->worker : "");
 	json_array_foreach (cli_list(status, "leaving"), i, l)
-		if (!strncmp(cli_text(l, "name"), want,
-			     t->worker ? sizeof(want) - 1 : strlen(want)))
+		if (is_of(cli_text(l, "name"), t))
 			left += cli_int(l, "inuse");
 	return left;
 }

@@ -35,7 +35,7 @@ static const struct command {
 	 "  spillway force open                all pools admit everything for 10 minutes\n"
 	 "  spillway force auto                back to what is measured\n",
 	 cli_force},
-	{"drain", "POOL|WORKER|on|off", "no new requests, let those under way end", "jpoat",
+	{"drain", "POOL|WORKER [--wait]", "no new requests, let those under way end", "jpoat",
 	 "  spillway drain qwen                a pool: new requests get 503\n"
 	 "  spillway drain gpu3                a steered worker: new connections go to others\n"
 	 "  spillway drain qwen gpu3 --wait --timeout 5m && systemctl stop vllm\n"
@@ -170,8 +170,9 @@ static int check_options(const struct command *c, uint32_t seen)
 		char letter = option_help[i].letter;
 
 		if ((seen & bit(letter)) && !takes(c, letter))
-			return cli_fail(CLI_USAGE, "%s does not take %s; see 'spillway %s --help'",
-					c->name, option_help[i].usage, c->name);
+			return cli_fail(
+				CLI_USAGE, "%s does not take %s; see 'spillway %s --help'", c->name,
+				option_help[i].usage + strspn(option_help[i].usage, " "), c->name);
 	}
 	return CLI_OK;
 }
