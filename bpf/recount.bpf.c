@@ -66,7 +66,7 @@ static long see_pending(__u32 cpu, void *unused)
 	(void)unused;
 	if (!p)
 		return 1;
-	if (p->slot)
+	if (LATEST(p->since_ns) && p->slot)
 		see(p->slot - 1);
 	return 0;
 }
@@ -74,7 +74,7 @@ static long see_pending(__u32 cpu, void *unused)
 static long see_reservation(void *map, const void *key, struct sw_reservation *r, void *unused)
 {
 	(void)map, (void)key, (void)unused;
-	if (r->slot)
+	if (LATEST(r->since_ns) && r->slot)
 		see(r->slot - 1);
 	return 0;
 }
