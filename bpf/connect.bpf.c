@@ -4,10 +4,12 @@
  * socket then holds, and getpeername() shows what was asked for. That the slot comes back at the
  * end of the connection is the job of sockops.bpf.c; here it does where no connection came of it.
  *
- * TCP sockets only. An MPTCP socket is none: it is left alone, and so is what it connects to.
+ * TCP sockets only. MPTCP ones are left alone, which for a virtual address means: no route, unless
+ * it exists.
  * Not loaded unless asked for.
  */
 #include <linux/in.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 
 #include "bound.h"
@@ -19,6 +21,18 @@
 enum verdict { LEAVE, GO, REFUSE };
 
 static const __u8 loopback4[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1}, loopback6[16] = {[15] = 1};
+
+struct mptcp_sock { /* the kernel's, if it has it */
+	char opaque;
+} __attribute__((preserve_access_index));
+
+/* The kernel connects a TCP socket of its own for an MPTCP one. It would take a slot for it, and
+ * tell nobody where connect() then fails. */
+static __always_inline int is_plain_tcp(const struct bpf_sock_addr *ctx)
+{
+	return ctx->type == SOCK_STREAM && ctx->protocol == IPPROTO_TCP &&
+	       !(bpf_core_type_exists(struct mptcp_sock) && bpf_skc_to_mptcp_sock(ctx->sk));
+}
 
 static __always_inline int same(const struct sw_address *a, const __u8 addr[16], __u16 port)
 {
@@ -114,7 +128,7 @@ static __always_inline int steer(struct bpf_sock_addr *ctx, struct sw_address *a
 
 	/* an error that stands already, from another program or an inner cgroup's run of this one
 	 */
-	if (ctx->type != SOCK_STREAM || ctx->protocol != IPPROTO_TCP || bpf_get_retval())
+	if (!is_plain_tcp(ctx) || bpf_get_retval())
 		return LEAVE;
 	found = bpf_map_lookup_elem(&virtuals, at);
 	if (!found)
