@@ -36,10 +36,22 @@ struct scene { /* what every stage knows */
 	const struct sw_pool *pool;
 	struct window *w; /* set by who reads or answers */
 	__u64 now;
+	__u32 pool_id;
 	__u32 cause, family; /* of r.answer */
 	int shedding;	     /* closed, and the daemon lives */
+	int metered;	     /* closed while no slot is free, and the daemon lives */
 	enum variant variant;
 };
+
+/* From now on segments to this pool may be part of a conversation, also once it is metered again.
+ */
+static __always_inline void note_refused(const struct scene *s)
+{
+	struct sw_pool_use *use = bpf_map_lookup_elem(&pool_use, &s->pool_id);
+
+	if (use && use->refused_ns != s->now)
+		use->refused_ns = s->now;
+}
 
 static __always_inline int make_syn_ack(struct scene *s, __u32 mss)
 {
@@ -64,6 +76,7 @@ static __always_inline int make_syn_ack(struct scene *s, __u32 mss)
 	s->r.window = WINDOW_SYN_ACK;
 	syn_ack_options(&s->r, o, s->p.v6 ? lever->mss6 : lever->mss4,
 			remember_options(s->now, o, ecn));
+	note_refused(s);
 	return SW_R_syn_ack;
 }
 
@@ -73,8 +86,10 @@ static __always_inline int on_syn(ctx_t *ctx, struct scene *s)
 	__u32 least = s->p.v6 ? 1220 : 536, mss;
 	int reason;
 
-	if (!s->shedding)
-		return s->pool->mode == SW_MODE_SHED ? SW_R_pass_expired : SW_R_pass_open;
+	if (s->metered && slot_room(s->pool_id, HOW_HALF_OPEN))
+		return SW_R_pass_metered;
+	if (!s->shedding && !s->metered)
+		return s->pool->mode == SW_MODE_FINISH ? SW_R_pass_open : SW_R_pass_expired;
 	if (!is_local(&s->p))
 		return SW_R_pass_not_local;
 	if (s->l->flags & SW_LF_OBSERVE)
@@ -125,12 +140,45 @@ static __always_inline int shed(struct scene *s, __u32 next, int reason)
 	return reason;
 }
 
+static __always_inline __u32 cause_of(const struct sw_pool *pool)
+{
+	if (pool->mode == SW_MODE_METERED)
+		return SW_CAUSE_NO_SLOTS;
+	return pool->cause < SW_CAUSES ? pool->cause : SW_CAUSE_SATURATED;
+}
+
+/* Why the kernel is to have the connection after all, or GO_ON. */
+static __always_inline int why_give(struct scene *s)
+{
+	int kind = STAGE(read_request)(&s->p, s->l, &s->family);
+
+	if (kind == REQUEST_UNREAD)
+		return SW_R_handover_unread;
+	if (kind == REQUEST_PASS)
+		return SW_R_handover_path;
+	if (!s->shedding && !s->metered)
+		return SW_R_handover_open;
+	if (is_exempt(s->l, &s->p))
+		return SW_R_handover_exempt;
+	return s->metered && slot_room(s->pool_id, 0) ? SW_R_handover_open : GO_ON;
+}
+
+/* Does a connection to the pool take a slot? */
+static __always_inline int is_counted(__u32 pool)
+{
+	const struct sw_steer_pool *steer =
+		netns_cookie ? bpf_map_lookup_elem(&steers, &pool) : NULL;
+
+	return steer && steer->flags & SW_SF_COUNT;
+}
+
 /* Data, or a FIN, of a client that has no answer yet. */
 static __always_inline int on_request(ctx_t *ctx, struct scene *s)
 {
 	__u32 next = s->p.seq + s->p.payload + (s->p.flags & TCP_FIN ? 1 : 0);
 	struct sw_recent known;
-	int kind, give;
+	__u32 why;
+	int give, err;
 
 	if (find_answer(&s->p, &known)) { /* whatever was decided a moment ago stays decided */
 		if ((__s32)(next - known.next) < 0)
@@ -145,23 +193,20 @@ static __always_inline int on_request(ctx_t *ctx, struct scene *s)
 		prepare(s, TCP_FIN, next);
 		return SW_R_close_silent;
 	}
-	s->cause = s->pool->cause < SW_CAUSES ? s->pool->cause : SW_CAUSE_SATURATED;
-	kind = STAGE(read_request)(&s->p, s->l, &s->family);
-	if (kind == REQUEST_UNREAD)
-		give = SW_R_handover_unread;
-	else if (kind == REQUEST_PASS)
-		give = SW_R_handover_path;
-	else if (!s->shedding)
-		give = SW_R_handover_open;
-	else if (is_exempt(s->l, &s->p))
-		give = SW_R_handover_exempt;
-	else
+	s->cause = cause_of(s->pool);
+	give = why_give(s);
+	if (give == GO_ON)
 		return shed(s, next, SW_R_shed_saturated + s->cause);
 	if (CTX_IS_XDP)
 		return SW_R_pass_to_tc;
-	if (!hand_over(ctx, &s->p, &s->o, s->c.guess))
+	why = give == SW_R_handover_open ? SW_ASKING_HAND_OVER : SW_ASKING_PASS;
+	err = hand_over(ctx, &s->p, &s->o, s->c.guess, why);
+	if (!err)
 		return give;
-	return shed(s, next, SW_R_shed_no_handover);
+	if (err != HAND_OVER_NOBODY || why == SW_ASKING_PASS || !is_counted(s->pool_id))
+		return shed(s, next, SW_R_shed_no_handover);
+	s->cause = SW_CAUSE_NO_SLOTS; /* the last one went to another */
+	return shed(s, next, SW_R_shed_no_slots);
 }
 
 /* A client that has our answer: whatever it still sends is acknowledged, so that it does not stall.
@@ -180,12 +225,14 @@ static __always_inline int observe(ctx_t *ctx, struct scene *s)
 {
 	if (CTX_IS_XDP)
 		return SW_R_pass_to_tc;
-	if (!s->shedding || !s->p.payload || is_exempt(s->l, &s->p))
+	if (!(s->shedding || s->metered) || !s->p.payload || is_exempt(s->l, &s->p))
 		return SW_R_pass_observe;
 	s->w = open_window(ctx, &s->p);
-	if (s->w && STAGE(read_request)(&s->p, s->l, &s->family) == REQUEST_SHED)
-		return SW_R_would_shed;
-	return SW_R_pass_observe;
+	if (!s->w || STAGE(read_request)(&s->p, s->l, &s->family) != REQUEST_SHED)
+		return SW_R_pass_observe;
+	if (s->metered && slot_room(s->pool_id, 0))
+		return SW_R_pass_observe;
+	return SW_R_would_shed;
 }
 
 /* Any segment but a SYN: is it part of a conversation of ours, and of which phase? */
@@ -227,11 +274,14 @@ static __always_inline int decide(ctx_t *ctx, struct scene *s)
 {
 	__u8 flags = s->p.flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_PSH | TCP_ACK | TCP_URG);
 	__u64 deadline = s->pool->deadline_ns;
+	int in_time;
 
 	s->now = bpf_ktime_get_coarse_ns(); /* of the last tick: nothing here needs more */
 	if (s->now > deadline + SW_LIFETIME_NS)
 		return SW_R_pass_expired;
-	s->shedding = s->pool->mode == SW_MODE_SHED && s->now <= deadline;
+	in_time = s->now <= deadline;
+	s->shedding = s->pool->mode == SW_MODE_SHED && in_time;
+	s->metered = s->pool->mode == SW_MODE_METERED && in_time;
 	if (flags & TCP_RST)
 		return SW_R_pass_reset;
 	if (flags == TCP_SYN)
@@ -260,11 +310,24 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 	return reason;
 }
 
+/* A metered pool that had a free slot for every SYN lately: no segment but a SYN is any concern of
+ * ours. This spares an idle one what a closed one costs. */
+static __always_inline int is_quiet(ctx_t *ctx, const struct scene *s)
+{
+	const struct sw_pool_use *use = bpf_map_lookup_elem(&pool_use, &s->pool_id);
+	const __u8 *tcp = header(ctx_begin(ctx), s->p.l4);
+
+	if (s->l->flags & SW_LF_OBSERVE || !use || (void *)(tcp + 14) > ctx_end(ctx))
+		return 0;
+	if ((tcp[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		return 0;
+	return bpf_ktime_get_coarse_ns() > LATEST(use->refused_ns) + SW_LIFETIME_NS;
+}
+
 /* The way of every packet: not TCP, another port and an open pool are sorted out first. */
 static __always_inline int guard(ctx_t *ctx, enum variant variant, __u32 *id)
 {
 	struct scene s = {.variant = variant};
-	__u32 pool;
 	int reason;
 
 	*id = 0;
@@ -277,9 +340,11 @@ static __always_inline int guard(ctx_t *ctx, enum variant variant, __u32 *id)
 	s.l = bpf_map_lookup_elem(&listeners, id);
 	if (!s.l)
 		return SW_R_pass_other;
-	pool = s.l->pool;
-	s.pool = bpf_map_lookup_elem(&pools, &pool);
+	s.pool_id = s.l->pool;
+	s.pool = bpf_map_lookup_elem(&pools, &s.pool_id);
 	if (!s.pool || s.pool->mode == SW_MODE_OPEN)
+		return SW_R_pass_open;
+	if (s.pool->mode == SW_MODE_METERED && is_quiet(ctx, &s))
 		return SW_R_pass_open;
 	reason = read(ctx, &s.p);
 	if (reason >= 0)

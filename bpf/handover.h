@@ -11,11 +11,13 @@
 #include "options.h"
 #include "socket.h"
 
+#define HAND_OVER_NOBODY 1
+
 #if CTX_IS_XDP
 static __always_inline int hand_over(ctx_t *ctx, const struct packet *p, const struct options *o,
-				     __u32 guess)
+				     __u32 guess, __u32 why)
 {
-	(void)ctx, (void)p, (void)o, (void)guess;
+	(void)ctx, (void)p, (void)o, (void)guess, (void)why;
 	return -1;
 }
 #else
@@ -48,12 +50,43 @@ extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
  * the call below is dead code, and an older kernel takes the program. */
 const volatile bool have_hand_over = false;
 
-/* 0: the connection is the kernel's. */
-__noinline int hand_over(ctx_t *ctx, const struct packet *p, const struct options *o, __u32 guess)
+static __always_inline void count_tuple(const struct packet *p, struct sw_tuple *t)
+{
+	t->netns = netns_cookie;
+	__builtin_memcpy(t->peer, p->saddr, 16);
+	__builtin_memcpy(t->local, p->daddr, 16);
+	t->peer_port = p->sport;
+	t->local_port = p->dport;
+}
+
+/* Gives the connection to a listening socket. Where connections are counted, the look-up of that
+ * socket has taken a slot, which is reserved by hand: the stack makes no request of its own. */
+static __always_inline int give(ctx_t *ctx, const struct packet *p, struct bpf_sock *sk,
+				struct bpf_tcp_req_attrs *attrs)
+{
+	struct sw_tuple t = {};
+	int err;
+
+	if (sk->state != BPF_TCP_LISTEN)
+		return -1;
+	count_tuple(p, &t);
+	if (netns_cookie && reservation_confirm(&t))
+		return -1;
+	err = bpf_sk_assign_tcp_reqsk(ctx, (struct sock *)sk, attrs, sizeof(*attrs));
+	if (netns_cookie && err)
+		reservation_drop(&t);
+	return err;
+}
+
+/* 0: the connection is the kernel's. HAND_OVER_NOBODY: no socket takes it. Negative: the kernel
+ * does not. `why`: SW_ASKING_HAND_OVER or _PASS. */
+__noinline int hand_over(ctx_t *ctx, const struct packet *p, const struct options *o, __u32 guess,
+			 __u32 why)
 {
 	struct bpf_tcp_req_attrs attrs = {.mss = mss_value(guess)};
 	struct bpf_sock_tuple t = {};
 	struct bpf_sock *sk;
+	__u32 size, before;
 	int err;
 
 	if (!p || !o || !have_hand_over)
@@ -74,14 +107,13 @@ __noinline int hand_over(ctx_t *ctx, const struct packet *p, const struct option
 			attrs.rcv_wscale = OUR_WSCALE;
 		}
 	}
-	sk = bpf_sk_lookup_tcp(ctx, &t, socket_tuple(p, &t), BPF_F_CURRENT_NETNS, 0);
+	size = socket_tuple(p, &t);
+	before = ask(why);
+	sk = bpf_sk_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
+	ask(before);
 	if (!sk)
-		return -1;
-	if (sk->state != BPF_TCP_LISTEN) {
-		bpf_sk_release(sk);
-		return -1;
-	}
-	err = bpf_sk_assign_tcp_reqsk(ctx, (struct sock *)sk, &attrs, sizeof(attrs));
+		return HAND_OVER_NOBODY;
+	err = give(ctx, p, sk, &attrs);
 	bpf_sk_release(sk);
 	return err;
 }

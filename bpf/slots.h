@@ -177,6 +177,21 @@ static __always_inline __u64 eligible(const struct view *v, __u32 w)
 	       (LATEST(v->suspect[w]) ^ v->trusted);
 }
 
+/* 1: somebody is. */
+__weak __noinline int slot_exists(__u32 pool, __u32 how)
+{
+	struct view v;
+	__u32 i;
+
+	if (look(&v, pool, how))
+		return 0;
+	for (i = 0; i < SW_WORDS && i < v.words; i++) {
+		if (eligible(&v, v.first + i))
+			return 1;
+	}
+	return 0;
+}
+
 #define PAIR(a, b) ((a) | (b) << 16)
 #define NOBODY	   (~0U)
 
@@ -366,9 +381,9 @@ static __always_inline void reread_each_tick(__u32 pool)
 static __always_inline int whom(__u32 pool, __u32 how)
 {
 	how = (how & HOW_ONLY4) | HOW_IGNORE_BUSY | HOW_FULL;
-	if (slot_choose(pool, how) >= 0)
+	if (slot_exists(pool, how))
 		return 0;
-	return slot_choose(pool, how | HOW_SUSPECT) >= 0 ? HOW_SUSPECT : -PICK_NONE;
+	return slot_exists(pool, how | HOW_SUSPECT) ? HOW_SUSPECT : -PICK_NONE;
 }
 
 /* The hints left nothing: looks at the rows themselves. As slot_pick. */
@@ -385,7 +400,7 @@ __weak __noinline int slot_search(__u32 pool, __u32 how)
 	if (id >= 0)
 		return id;
 	how |= suspects | HOW_IGNORE_BUSY;
-	return slot_choose(pool, how) < 0 ? -PICK_NO_SLOT : -PICK_ALL_BUSY;
+	return slot_exists(pool, how) ? -PICK_ALL_BUSY : -PICK_NO_SLOT;
 }
 
 /* ---- for the hooks -------------------------------------------------------------------------- */
@@ -419,15 +434,15 @@ __weak __noinline int slot_room(__u32 pool, __u32 how)
 
 	if (shut(pool, how) < 0)
 		return 0;
-	if (slot_choose(pool, how) >= 0)
+	if (slot_exists(pool, how))
 		return 1;
 	suspects = whom(pool, how);
 	if (suspects < 0)
 		return 0;
 	slot_reread(pool);
-	if (how & HOW_IGNORE_BUSY && slot_choose(pool, how | HOW_SUSPECT) >= 0)
+	if (how & HOW_IGNORE_BUSY && slot_exists(pool, how | HOW_SUSPECT))
 		return 1;
-	return slot_choose(pool, how | suspects) >= 0;
+	return slot_exists(pool, how | suspects);
 }
 
 #endif

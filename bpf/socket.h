@@ -5,6 +5,7 @@
 #ifndef SPILLWAY_BPF_SOCKET_H
 #define SPILLWAY_BPF_SOCKET_H
 
+#include "asking.h"
 #include "parse.h"
 
 /* The lookup's key; returns its size. */
@@ -30,11 +31,14 @@ __noinline int STAGE(check_socket)(ctx_t *ctx, const struct packet *p)
 {
 	struct bpf_sock_tuple t = {};
 	struct bpf_sock *sk;
-	__u32 state;
+	__u32 state, size, before;
 
 	if (!p)
 		return SW_R_pass_no_listener;
-	sk = bpf_skc_lookup_tcp(ctx, &t, socket_tuple(p, &t), BPF_F_CURRENT_NETNS, 0);
+	size = socket_tuple(p, &t);
+	before = ask(SW_ASKING_ANY);
+	sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
+	ask(before);
 	if (!sk)
 		return SW_R_pass_no_listener;
 	state = sk->state;
