@@ -212,7 +212,11 @@ struct sw_flood {
 
 /* A slot is a connection that a worker holds. Worker ids are 0..1023, given by the daemon and not
  * given anew while connections are counted under them. A guarded pool whose server is not steered
- * has one row for all of it, under an id of the same kind. */
+ * has one row for all of it, under an id of the same kind.
+ *
+ * True of every SW_LAYOUT, so that the next one can tell whether a former one still holds
+ * connections: the maps `slots` and `workers` are arrays by worker id, `slots` begins with `inuse`,
+ * and `workers` with what stands before `tag` here. */
 #define SW_MAX_WORKERS	    1024
 #define SW_WORDS	    (SW_MAX_WORKERS / 64)
 #define SW_NO_CAP	    0x7fffffffU

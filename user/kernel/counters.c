@@ -6,34 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/counters.h"
 #include "kernel/plane_impl.h"
 
-static int sum(int map, unsigned listener, int cpus, struct sw_counts *each, struct sw_counts *out)
+int sw_counters_sum(int map, unsigned index, __u64 *out, size_t n)
 {
-	if (bpf_map_lookup_elem(map, &listener, each))
-		return -errno;
-	memset(out, 0, sizeof(*out));
-	for (int cpu = 0; cpu < cpus; cpu++)
-		for (int reason = 0; reason < SW_R_COUNT; reason++)
-			((__u64 *)out)[reason] += ((__u64 *)&each[cpu])[reason];
-	return 0;
+	int cpus = libbpf_num_possible_cpus(), ret = 0;
+	__u64 *each;
+
+	if (cpus < 0)
+		return cpus;
+	each = calloc(cpus, n * sizeof(*each));
+	if (!each)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(map, &index, each))
+		ret = -errno;
+	memset(out, 0, n * sizeof(*out));
+	for (size_t i = 0; i < n * (size_t)cpus; i++)
+		out[i % n] += each[i];
+	free(each);
+	return ret;
 }
 
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
 		    struct sw_counts *tc)
 {
-	int cpus = libbpf_num_possible_cpus(), ret = 0;
-	struct sw_counts *each;
+	int ret = 0;
 
-	if (cpus < 0)
-		return cpus;
-	each = calloc(cpus, sizeof(*each));
-	if (!each)
-		return -ENOMEM;
 	if (xdp)
-		ret = sum(p->maps.counts_xdp, listener, cpus, each, xdp);
+		ret = sw_counters_sum(p->maps.counts_xdp, listener, (__u64 *)xdp, SW_R_COUNT);
 	if (tc && !ret)
-		ret = sum(p->maps.counts_tc, listener, cpus, each, tc);
-	free(each);
+		ret = sw_counters_sum(p->maps.counts_tc, listener, (__u64 *)tc, SW_R_COUNT);
 	return ret;
 }

@@ -2,9 +2,13 @@
 /* Pinned BPF links; see link.h. */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kernel/link.h"
+#include "kernel/pindir.h"
 
 uint64_t sw_link_target(int link)
 {
@@ -61,6 +65,21 @@ void sw_link_remove_pinned(const char *pin)
 
 	if (link >= 0)
 		sw_link_remove(pin, link);
+}
+
+static void remove_entry(void *arg, const char *dir, const char *name)
+{
+	char pin[PATH_MAX];
+
+	(void)arg;
+	snprintf(pin, sizeof(pin), "%s/%s", dir, name);
+	if (!strncmp(name, "link_", 5))
+		sw_link_remove_pinned(pin);
+}
+
+void sw_link_remove_all(const char *dir)
+{
+	sw_pindir_each(dir, remove_entry, NULL);
 }
 
 uint32_t sw_link_program(const char *pin)

@@ -28,6 +28,8 @@ int sw_link_make(const struct sw_link_at *at, int prog);
  * for a moment more, and be in the way of the next one. */
 void sw_link_remove(const char *pin, int link);
 void sw_link_remove_pinned(const char *pin);
+/* All that are pinned in a directory. */
+void sw_link_remove_all(const char *dir);
 
 /* The id of the program behind a pin, 0: none. */
 uint32_t sw_link_program(const char *pin);

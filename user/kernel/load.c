@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "kernel/bpflog.h"
 #include "kernel/load.h"
 #include "kernel/pins.h"
+#include "kernel/probe.h"
 #include "kernel/rows.h"
 #include "spillway.skel.h"
 
@@ -33,7 +35,21 @@ static const char *missing(void)
 	return NULL;
 }
 
-static int refused(int ret, struct sw_error *err)
+int sw_load_check_kernel(struct sw_error *err)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return sw_fail(err, -EOPNOTSUPP,
+			       "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
+			       "with CONFIG_DEBUG_INFO_BTF=y");
+	if (!sw_probe_caps())
+		return sw_fail(err, -EPERM,
+			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: "
+			       "run as root, or give the service these capabilities (before "
+			       "kernel 6.9 CAP_SYS_ADMIN too)");
+	return 0;
+}
+
+int sw_load_refused(int ret, struct sw_error *err)
 {
 	const char *lacks;
 	struct utsname kernel;
@@ -99,7 +115,7 @@ static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted
 	sw_bpflog_start();
 	ret = spillway__load(obj);
 	if (ret)
-		return refused(ret, err);
+		return sw_load_refused(ret, err);
 	ret = sw_maps_find(obj->obj, &maps);
 	if (ret)
 		return sw_fail(err, ret, "the BPF object lacks a map");

@@ -5,6 +5,11 @@
 
 #include "kernel/plane_impl.h"
 
+/* Has the kernel what all programs need, and may we load any? */
+int sw_load_check_kernel(struct sw_error *err);
+/* Loading has failed with `ret`: says why. Returns what to return. */
+int sw_load_refused(int ret, struct sw_error *err);
+
 struct sw_wanted {
 	bool xdp, xdp_redirect, xdp_generic; /* spillway_tc always is */
 	unsigned answer_sets;

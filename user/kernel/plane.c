@@ -54,20 +54,6 @@ static int copy_conf(struct sw_plane *p, const struct sw_plane_conf *conf)
 	return 0;
 }
 
-static int check_kernel(struct sw_error *err)
-{
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return sw_fail(err, -EOPNOTSUPP,
-			       "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
-			       "with CONFIG_DEBUG_INFO_BTF=y");
-	if (!sw_probe_caps())
-		return sw_fail(err, -EPERM,
-			       "loading BPF programs needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: "
-			       "run as root, or give the service these capabilities (before "
-			       "kernel 6.9 CAP_SYS_ADMIN too)");
-	return 0;
-}
-
 /* Conversations that a former daemon left under way are brought to an end, nothing new begins. */
 static int calm_pools(struct sw_plane *p)
 {
@@ -169,7 +155,7 @@ int sw_plane_open(struct sw_plane **out, const struct sw_plane_conf *conf, struc
 		return sw_fail(err, -ENOMEM, "no memory");
 	ret = copy_conf(p, conf);
 	if (!ret)
-		ret = check_kernel(&why);
+		ret = sw_load_check_kernel(&why);
 	if (ret)
 		goto fail;
 	p->kfunc = sw_probe_hand_over();

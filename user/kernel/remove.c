@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Takes everything off the host; see remove.h. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/link.h"
+#include "kernel/pindir.h"
+#include "kernel/pins.h"
+#include "kernel/probe.h"
+#include "kernel/remove.h"
+#include "kernel/tc.h"
+
+static void remove_filter(void *arg, const char *dir, const char *name)
+{
+	char interface[IF_NAMESIZE];
+
+	(void)dir;
+	if (sw_pins_interface(name, "clsact", interface))
+		sw_tc_remove_filter(arg, interface);
+}
+
+/* Filters have to be looked for where they are, and only in that very namespace. */
+static void remove_filters(struct sw_plane *p, const char *scope)
+{
+	char link[256], netns[256] = "";
+	struct sw_netns_id here;
+	int former;
+
+	snprintf(link, sizeof(link), "%s/netns", p->dir);
+	if (readlink(link, netns, sizeof(netns) - 1) < 0 && strcmp(scope, "host"))
+		return;
+	if (sw_netns_enter(*netns ? netns : NULL, &former, NULL))
+		return;
+	if (!*netns ||
+	    (!sw_netns_identify(&here) && here.ino == strtoul(scope + strlen("netns-"), NULL, 10)))
+		sw_pindir_each(p->dir, remove_filter, p);
+	sw_netns_leave(former);
+}
+
+static void remove_scope(void *arg, const char *layout, const char *scope)
+{
+	struct sw_plane p = {0};
+
+	(void)arg;
+	snprintf(p.dir, sizeof(p.dir), "%s/%s", layout, scope);
+	sw_link_remove_all(p.dir);
+	remove_filters(&p, scope);
+	sw_pindir_remove(p.dir);
+}
+
+static void remove_layout(void *arg, const char *root, const char *layout)
+{
+	char dir[PATH_MAX];
+	int *left = arg;
+
+	if (*layout != 'v')
+		return;
+	snprintf(dir, sizeof(dir), "%s/%s", root, layout);
+	sw_pindir_each(dir, remove_scope, NULL);
+	rmdir(dir);
+	*left += !access(dir, F_OK);
+}
+
+int sw_host_remove(const char *pin_root, struct sw_error *err)
+{
+	int left = 0;
+
+	if (access(pin_root, F_OK) && errno == ENOENT)
+		return 0;
+	if (!sw_probe_caps())
+		return sw_fail(err, -EPERM,
+			       "taking programs off needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: "
+			       "run as root");
+	sw_pindir_each(pin_root, remove_layout, &left);
+	return left ? sw_fail(err, -EBUSY, "not all of %s could be removed", pin_root) : 0;
+}
