@@ -41,6 +41,7 @@ static void caps(void **state)
 		{"at least one", 0, 0, 0, 1, 2, 0.01, 1},
 		{"no limit has no share", 0, 0, 0, 0, 16, 0.5, SW_NO_CAP},
 		{"no limit to speak of", QUEUED, UINT64_MAX, 0, 0, 16, 1.0, SW_NO_CAP},
+		{"nor is one of 33 bits", QUEUED, 1ULL << 32, 0, 0, 16, 1.0, SW_NO_CAP},
 		{"nor does a sum wrap", 0, 0, 0, UINT64_MAX, 16, 1.0, SW_NO_CAP},
 		{"the largest that is one", QUEUED, SW_NO_CAP - 1, 0, 0, 16, 1.0, SW_NO_CAP - 1},
 	};

@@ -132,37 +132,43 @@ static uint64_t take_engine_limit(const struct sw_place *at, const char *text, u
 static uint64_t take_queue_limit(const struct sw_place *at, const char *text)
 {
 	const char *env = getenv(QUEUE_ENV), *key = QUEUE_KEY;
-	uint64_t queue;
 
 	if (!text && env && *env) {
 		text = env;
 		key = QUEUE_KEY " (from " QUEUE_ENV ")";
 	}
-	queue = sw_take_uint(at, key, text, 0, LIMIT_MAX, SW_DEFAULT_QUEUE);
-	if (queue < SW_LEAST_QUEUE)
+	if (text && (!strcmp(text, "0") || !strcmp(text, "1")))
 		sw_bad(at, key,
-		       "'%.100s' is too small: one request may always be on its way from the queue "
-		       "to the engine, so that N + Q is an exact cap from %d on only; allowed: %d "
-		       "to %d",
+		       "'%s' is too small: one request may always be on its way from the queue to "
+		       "the engine, so that N + Q is an exact cap from %d on only; allowed: %d to %d",
 		       text, SW_LEAST_QUEUE, SW_LEAST_QUEUE, LIMIT_MAX);
-	return queue;
+	return sw_take_uint(at, key, text, SW_LEAST_QUEUE, LIMIT_MAX, SW_DEFAULT_QUEUE);
 }
 
-static void build_limits(const struct sw_place *pool, const struct sw_place *at,
-			 const struct sw_doc_pool *dp, const struct sw_doc_worker *d,
-			 uint64_t pool_limit, struct sw_worker_conf *w)
+struct owner { /* the pool that workers inherit from */
+	const struct sw_place *at;
+	const struct sw_doc_pool *doc;
+	const struct sw_limits *limits;
+	uint64_t engine_limit;
+};
+
+static void build_limits(const struct sw_place *at, const struct sw_doc_worker *d,
+			 const struct owner *pool, struct sw_worker_conf *w)
 {
-	w->engine_limit = take_engine_limit(at, d->engine_request_limit, pool_limit);
+	w->engine_limit = take_engine_limit(at, d->engine_request_limit, pool->engine_limit);
 	if (w->engine_limit && d->request_queue_limit)
 		w->queue_limit = take_queue_limit(at, d->request_queue_limit);
 	else if (w->engine_limit)
-		w->queue_limit = take_queue_limit(pool, dp->request_queue_limit);
+		w->queue_limit = take_queue_limit(pool->at, pool->doc->request_queue_limit);
 	else if (d->request_queue_limit)
 		sw_warn(at, QUEUE_KEY, "does nothing without engine_request_limit");
 	w->share = sw_take_real(at, "share", d->share, 1.0);
 	if (!(w->share > 0 && w->share <= 1))
 		sw_bad(at, "share", "'%.100s' is out of range; allowed: over 0.0, to 1.0",
 		       d->share);
+	if (d->share &&
+	    sw_slots_cap(pool->limits, w->engine_limit, w->queue_limit, 1.0) == SW_NO_CAP)
+		sw_warn(at, "share", "a share of no limit is no limit");
 	w->drain = sw_take_bool(at, "drain", d->drain);
 }
 
@@ -208,8 +214,13 @@ static void check_name(const struct sw_place *at, const struct sw_doc_worker *d,
 void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, int engine,
 		      struct sw_pool_conf *p)
 {
-	uint64_t limit = take_engine_limit(pool, d->engine_request_limit, 0);
-	bool limited = limit;
+	const struct owner owner = {
+		.at = pool,
+		.doc = d,
+		.limits = &p->limits,
+		.engine_limit = take_engine_limit(pool, d->engine_request_limit, 0),
+	};
+	bool limited = owner.engine_limit;
 
 	p->workers = sw_take_array(pool, d->workers_count, sizeof(*p->workers));
 	p->n_workers = p->workers ? d->workers_count : 0;
@@ -218,7 +229,7 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, 
 		struct sw_worker_conf *w = &p->workers[i];
 
 		build_worker(&at, &d->workers[i], engine, w);
-		build_limits(pool, &at, d, &d->workers[i], limit, w);
+		build_limits(&at, &d->workers[i], &owner, w);
 		check_name(&at, &d->workers[i], p, i);
 		limited |= w->engine_limit != 0;
 		if (w->source.url && w->source.period_ms >= p->ageing.stale_after_ms)
