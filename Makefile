@@ -31,7 +31,7 @@ LIB_SRC  := $(filter-out user/daemon/main.c,$(wildcard $(addprefix user/,$(addsu
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
-BENCH    := $(BUILD)/tests/bench/packets
+BENCH    := $(BUILD)/tests/bench/packets $(BUILD)/tests/bench/slots
 SOURCES   = $(shell find bpf user include tests tools -name '*.[ch]')
 SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
 
@@ -121,7 +121,7 @@ $(BUILD)/gen/bench.skel.h: $(BUILD)/bench/XDP.o $(BUILD)/bench/TC.o
 
 $(BUILD)/tests/bench/%.o: CPPFLAGS += -Itests
 $(call obj,tests/bench/*.c): | $(BUILD)/gen/bench.skel.h
-$(BENCH): $(BUILD)/tests/bench/packets.o $(call obj,tests/packet/lib/*.c)
+$(BENCH): %: %.o $(call obj,tests/packet/lib/*.c) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 

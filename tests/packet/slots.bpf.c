@@ -86,8 +86,8 @@ static __always_inline void give_one(struct hammering *h, __u32 random)
 	slot_give(id);
 }
 
-/* Takes and gives as chance will have it, with at most `ask.hold` held by a CPU; with
- * `ask.function` ASK_GIVE it only gives. */
+/* Takes, and one time in four gives, as chance will have it, with at most `ask.hold` held by a CPU;
+ * with `ask.function` ASK_GIVE it only gives. */
 SEC("tc") int hammer(struct __sk_buff *skb)
 {
 	struct hammering *h = &hammering[bpf_get_smp_processor_id() % ASK_CPUS];
@@ -97,7 +97,7 @@ SEC("tc") int hammer(struct __sk_buff *skb)
 	if (ask.function == ASK_GIVE) {
 		if (h->held)
 			give_one(h, random);
-	} else if (h->held < ask.hold && (!h->held || random >> 31)) {
+	} else if (h->held < ask.hold && (!h->held || random >> 30)) {
 		take_one(h);
 	} else if (h->held) {
 		give_one(h, random);

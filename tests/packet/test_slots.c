@@ -436,7 +436,7 @@ static void test_any(void **state)
 
 #define TAKES	   6000000
 #define AT_A_TIME  20000
-#define LONGEST_NS 20000000000LL /* for an emulated guest */
+#define LONGEST_NS 40000000000LL
 
 struct hand {
 	struct rows *r;
@@ -486,7 +486,7 @@ static unsigned two_cpus(int cpu[2])
 		if (CPU_ISSET(i, &cpus))
 			cpu[n++] = i;
 	}
-	if (n < 2)
+	if (n < 2) /* as in an emulated guest, which is slow, too */
 		printf("skip: takes at the same time, for want of a second CPU\n");
 	return n;
 }
@@ -500,6 +500,8 @@ static uint64_t hammer_with_two(struct rows *r, unsigned hold, uint64_t takes)
 	int cpu[2];
 	unsigned n = two_cpus(cpu);
 
+	if (n < 2)
+		takes /= 100;
 	sched_getaffinity(0, sizeof(before), &before);
 	pool_of(r, 32, 9, 4);
 	r->ask->hold = hold;
@@ -543,7 +545,7 @@ static uint64_t hammer_with_two(struct rows *r, unsigned hold, uint64_t takes)
 /* All slots are in use most of the time. */
 static void test_hammer_full(void **state)
 {
-	assert_true(hammer_with_two(*state, 128, TAKES) > 0);
+	assert_true(hammer_with_two(*state, 200, TAKES) > 0);
 }
 
 /* Two slots are always free: who finds none has not looked well. */
