@@ -137,6 +137,79 @@ static void every_flag(void **state)
 	sw_config_free(c);
 }
 
+static void steer_connect(void **state)
+{
+	struct sw_config *c =
+		good("--steer connect --unit nginx --virtual 198.18.0.1:80 --virtual [fd00::1]:80 "
+		     "--engine vllm --scrape http://10.0.0.6:8000/m --worker 10.0.0.7:8000 "
+		     "--engine-request-limit 64 --request-queue-limit 8 --on-full refuse "
+		     "--close-idle --netns pid:12 --decode-threshold 0.5");
+	const struct sw_pool_conf *p = c->pools;
+
+	(void)state;
+	assert_int_equal(c->n_listeners, 0);
+	assert_int_equal(p->steer.by, SW_STEER_CONNECT);
+	assert_int_equal(p->steer.n_virtuals, 2);
+	assert_string_equal(p->steer.cgroup, "unit:nginx");
+	assert_string_equal(p->steer.netns, "pid:12");
+	assert_true(p->steer.refuse);
+	assert_true(p->steer.close_idle);
+	assert_int_equal(p->n_workers, 2);
+	assert_string_equal(p->workers[0].source.netns, "/proc/12/ns/net");
+	assert_null(p->workers[1].source.url);
+	assert_string_equal(p->workers[1].name, "10.0.0.7:8000");
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(p->workers[i].engine_limit, 64);
+		assert_int_equal(p->workers[i].queue_limit, 8);
+	}
+	sw_config_free(c);
+
+	c = good("--steer connect --pid 77 --virtual 198.18.0.1:80 --worker 10.0.0.7:1");
+	assert_string_equal(c->pools[0].steer.cgroup, "pid:77");
+	assert_null(c->pools[0].steer.netns);
+	sw_config_free(c);
+	c = good("--steer connect --cgroup /x --virtual 198.18.0.1:80 --worker 10.0.0.7:1");
+	assert_string_equal(c->pools[0].steer.cgroup, "/x");
+	sw_config_free(c);
+}
+
+static void steer_local(void **state)
+{
+	struct sw_config *c = good("--steer local --guard 8000 --worker 127.0.0.1:8001 --netns /n "
+				   "--worker 127.0.0.1:8002 --engine-request-limit 4");
+
+	(void)state;
+	assert_int_equal(c->pools[0].steer.by, SW_STEER_LOCAL);
+	assert_null(c->pools[0].steer.netns);
+	assert_int_equal(c->pools[0].n_workers, 2);
+	assert_int_equal(c->pools[0].workers[1].queue_limit, 16);
+	assert_string_equal(c->listeners[0].netns, "/n");
+	sw_config_free(c);
+}
+
+/* --remove needs to know no more than where the pins are. */
+static void removal(void **state)
+{
+	static const struct {
+		const char *line, *pin_root;
+	} table[] = {
+		{"--remove", "/sys/fs/bpf/spillway"},
+		{"--remove --pin-root /sys/fs/bpf/x --log-level debug", "/sys/fs/bpf/x"},
+		{"--remove --config c.yaml", "/sys/fs/bpf/y"},
+	};
+
+	(void)state;
+	conf_write("pin_root: /sys/fs/bpf/y\n" POOL(""));
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct sw_config *c = NULL;
+		struct sw_error err = {""};
+
+		assert_int_equal(run(table[i].line, &c, &err), SW_ARGS_REMOVE);
+		assert_string_equal(c->pin_root, table[i].pin_root);
+		sw_config_free(c);
+	}
+}
+
 static void retry_after(void **state)
 {
 	struct sw_config *c = good("--guard 1 --retry-after 5");
@@ -229,6 +302,49 @@ static void mistakes(void **state)
 		 "--log-level: 'loud' is not known; allowed: error, warning, info, debug"},
 		{"--guard 80 --interface a:b",
 		 "--interface: 'a:b' is not an interface; allowed: a name of 1 to 15 bytes"},
+		{"--steer dnat --guard 80",
+		 "--steer: 'dnat' is not known; allowed: connect, local"},
+		{"--steer connect",
+		 "--virtual: missing, steer: connect needs it; allowed: [ADDR:PORT, ...], addresses that "
+		 "routers connect to and nothing else uses"},
+		{"--steer connect --virtual 198.18.0.1:80",
+		 "--cgroup: missing, steer: connect needs the routers'; allowed: /PATH, pid:N or "
+		 "unit:NAME"},
+		{"--steer connect --virtual 80 --pid 1",
+		 "--virtual: '80' is not an address and port; allowed: ADDR:PORT or [ADDR6]:PORT, one "
+		 "address and no host name"},
+		{"--steer connect --virtual 198.18.0.1:80 --pid x",
+		 "--cgroup: 'pid:x' is not a cgroup; allowed: a directory such as "
+		 "/sys/fs/cgroup/system.slice/nginx.service, pid:N or unit:NAME"},
+		{"--steer connect --pid 1 --unit nginx",
+		 "--unit: a cgroup is given already; allowed: one of --cgroup, --pid and --unit"},
+		{"--steer connect --virtual 198.18.0.1:80 --pid 1 --on-full drop",
+		 "--on-full: 'drop' is not known; allowed: answer, refuse"},
+		{"--steer local --worker 127.0.0.1:8001",
+		 "nothing to guard or to steer; give --guard PORT, --steer connect or --config FILE, see "
+		 "--help"},
+		{"--steer local --guard 80 --worker h:8001",
+		 "--worker: 'h:8001' is not an address and port; allowed: ADDR:PORT or [ADDR6]:PORT, one "
+		 "address and no host name"},
+		{"--steer local --guard 80 --worker 127.0.0.1:81 --engine-request-limit 0",
+		 "--engine-request-limit: '0' is out of range; allowed: 1 to 1000000"},
+		{"--steer local --guard 80 --worker 127.0.0.1:81 --engine-request-limit 4 "
+		 "--request-queue-limit 1",
+		 "--request-queue-limit: '1' is too small: one request may always be on its way from "
+		 "the queue to the engine, so that N + Q is an exact cap from 2 on only; allowed: 2 to "
+		 "1000000"},
+		{"--steer local --guard 80 --worker 127.0.0.1:81 --kv-total 5",
+		 "--kv-total: never used; allowed: with scrape"},
+		{"--guard 80 --close-idle",
+		 "--close-idle: never used; allowed: with steer: connect"},
+		{"--remove --guard 80",
+		 "--guard: not beside --remove; allowed: --pin-root, --config, --log-level"},
+		{"--remove --check-config",
+		 "--check-config: not beside --remove; allowed: --pin-root, --config, --log-level"},
+		{"--remove --pin-root x",
+		 "--pin-root: 'x' will not do; allowed: an absolute path of up to 2047 bytes"},
+		{"--config c.yaml --worker 127.0.0.1:81",
+		 "--worker: not beside --config; set pools.workers.address in c.yaml instead"},
 		{"--config c.yaml --guard 80",
 		 "--guard: not beside --config; set listeners.listen in c.yaml instead"},
 		{"--observe --config c.yaml",
@@ -286,9 +402,15 @@ static void check_config(void **state)
 
 static void help(void **state)
 {
-	static const char *const parts[] = {"--config FILE",	 "--guard [ADDR:]PORT",
-					    "--retry-after MIN", "--netns PATH|pid:N",
-					    "Examples:",	 "DYN_HTTP_OVERLOAD_STATUS_CODE"};
+	static const char *const parts[] = {"--config FILE",
+					    "--guard [ADDR:]PORT",
+					    "--retry-after MIN",
+					    "--netns PATH|pid:N",
+					    "Examples:",
+					    "DYN_HTTP_OVERLOAD_STATUS_CODE",
+					    "DYN_DYNAMO_REQUEST_QUEUE_LIMIT",
+					    "--remove",
+					    "detaches all programs"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -312,6 +434,11 @@ static void help_examples(void **state)
 		"--retry-after 1:8",
 		"--netns pid:1234 --guard 80 --engine tgi --preset tgi --scrape "
 		"http://127.0.0.1:80/metrics --decode-threshold 0.9",
+		"--steer connect --unit nginx --virtual 198.18.0.1:8000 --engine vllm --scrape "
+		"http://10.0.0.6:8000/metrics --scrape http://10.0.0.7:8000/metrics "
+		"--decode-threshold 0.85 --engine-request-limit 64",
+		"--interface eth0 --steer local --guard 8000 --worker 127.0.0.1:8001 --worker "
+		"127.0.0.1:8002 --engine-request-limit 32 --request-queue-limit 8",
 	};
 
 	(void)state;
@@ -322,10 +449,17 @@ static void help_examples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zero_configuration), cmocka_unit_test(every_flag),
-		cmocka_unit_test(retry_after),	      cmocka_unit_test(environment),
-		cmocka_unit_test(mistakes),	      cmocka_unit_test(file_and_flags),
-		cmocka_unit_test(check_config),	      cmocka_unit_test(help),
+		cmocka_unit_test(zero_configuration),
+		cmocka_unit_test(every_flag),
+		cmocka_unit_test(steer_connect),
+		cmocka_unit_test(steer_local),
+		cmocka_unit_test(removal),
+		cmocka_unit_test(retry_after),
+		cmocka_unit_test(environment),
+		cmocka_unit_test(mistakes),
+		cmocka_unit_test(file_and_flags),
+		cmocka_unit_test(check_config),
+		cmocka_unit_test(help),
 		cmocka_unit_test(help_examples),
 	};
 
