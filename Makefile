@@ -94,6 +94,9 @@ $(TESTS:%=$(BUILD)/tests/%):
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+# They have a kernel of their own in place of user/kernel's
+$(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown): LDFLAGS += -Wl,--allow-multiple-definition
+
 # ---- slots in a form that tests and the benchmark can call -------------------------------------
 $(BUILD)/slots/slots.bpf.o: tests/packet/slots.bpf.c
 	$(call say,CLANG,$@)

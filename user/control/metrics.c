@@ -2,108 +2,75 @@
 /* The metrics page; see metrics.h. One function for each group of series; the names and labels are
  * an interface: docs/control.md lists them. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "control/metrics.h"
+#include "control/page.h"
 #include "control/totals.h"
 
-struct page {
-	const struct sw_live *live;
-	struct evbuffer *out;
-	uint64_t now_ms;
-};
-
-static void head(struct page *p, const char *name, const char *type, const char *help)
-{
-	evbuffer_add_printf(p->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-/* A label value with what the format wants escaped. */
-static void label_value(struct evbuffer *out, const char *v)
-{
-	for (; *v; v++) {
-		if (*v == '\n')
-			evbuffer_add(out, "\\n", 2);
-		else if (*v == '"' || *v == '\\')
-			evbuffer_add_printf(out, "\\%c", *v);
-		else
-			evbuffer_add(out, v, 1);
-	}
-}
-
-/* One sample: name, value, then label and value in turns up to NULL. */
-static void sample(struct page *p, const char *name, double value, ...)
-{
-	const char *label, *before = "{";
-	va_list ap;
-
-	evbuffer_add_printf(p->out, "%s", name);
-	va_start(ap, value);
-	while ((label = va_arg(ap, const char *))) {
-		evbuffer_add_printf(p->out, "%s%s=\"", before, label);
-		label_value(p->out, va_arg(ap, const char *));
-		evbuffer_add(p->out, "\"", 1);
-		before = ",";
-	}
-	va_end(ap);
-	evbuffer_add_printf(p->out, "%s %.15g\n", *before == ',' ? "}" : "", value);
-}
-
-static void daemon_series(struct page *p)
+static void daemon_series(struct sw_page *p)
 {
 	const struct sw_live *l = p->live;
 
-	head(p, "spillway_build_info", "gauge", "The version that runs.");
-	sample(p, "spillway_build_info", 1, "version", SW_VERSION, NULL);
-	head(p, "spillway_uptime_seconds", "gauge", "Time since the daemon started.");
-	sample(p, "spillway_uptime_seconds", (double)(p->now_ms - l->started_ms) / 1e3, NULL);
-	head(p, "spillway_heartbeat_age_seconds", "gauge", "Time since the last heartbeat.");
-	sample(p, "spillway_heartbeat_age_seconds", (double)(sw_now_ns() - l->beat_ns) / 1e9, NULL);
-	head(p, "spillway_heartbeat_margin_seconds", "gauge",
-	     "The least time that was left to the deadline when a heartbeat moved it.");
-	sample(p, "spillway_heartbeat_margin_seconds", (double)l->least_margin_ns / 1e9, NULL);
-	head(p, "spillway_reloads_total", "counter", "Reloads of the configuration by result.");
-	sample(p, "spillway_reloads_total", (double)l->reloads, "result", "ok", NULL);
-	sample(p, "spillway_reloads_total", (double)l->reload_failures, "result", "failed", NULL);
-	head(p, "spillway_plane_guarded", "gauge",
-	     "1 while the programs of a network namespace are attached.");
+	sw_page_head(p, "spillway_build_info", "gauge", "The version that runs.");
+	sw_page_sample(p, "spillway_build_info", 1, "version", SW_VERSION, NULL);
+	sw_page_head(p, "spillway_uptime_seconds", "gauge", "Time since the daemon started.");
+	sw_page_sample(p, "spillway_uptime_seconds", (double)(p->now_ms - l->started_ms) / 1e3,
+		       NULL);
+	sw_page_head(p, "spillway_heartbeat_age_seconds", "gauge",
+		     "Time since the last heartbeat.");
+	sw_page_sample(p, "spillway_heartbeat_age_seconds",
+		       (double)(sw_now_ns() - l->beat_ns) / 1e9, NULL);
+	sw_page_head(p, "spillway_heartbeat_margin_seconds", "gauge",
+		     "The least time that was left to the deadline when a heartbeat moved it.");
+	sw_page_sample(p, "spillway_heartbeat_margin_seconds", (double)l->least_margin_ns / 1e9,
+		       NULL);
+	sw_page_head(p, "spillway_reloads_total", "counter",
+		     "Reloads of the configuration by result.");
+	sw_page_sample(p, "spillway_reloads_total", (double)l->reloads, "result", "ok", NULL);
+	sw_page_sample(p, "spillway_reloads_total", (double)l->reload_failures, "result", "failed",
+		       NULL);
+	sw_page_head(p, "spillway_plane_guarded", "gauge",
+		     "1 while the programs of a network namespace are attached.");
 	for (size_t i = 0; i < l->n_planes; i++)
-		sample(p, "spillway_plane_guarded", l->planes[i].plane != NULL, "netns",
-		       l->planes[i].netns ? l->planes[i].netns : "", NULL);
+		sw_page_sample(p, "spillway_plane_guarded", l->planes[i].plane != NULL, "netns",
+			       l->planes[i].netns ? l->planes[i].netns : "", NULL);
 }
 
-static void pool_series(struct page *p)
+static void pool_series(struct sw_page *p)
 {
 	const struct sw_live *l = p->live;
 
-	head(p, "spillway_pool_state", "gauge", "1 for the state that the pool is in.");
+	sw_page_head(p, "spillway_pool_state", "gauge", "1 for the state that the pool is in.");
 	for (size_t i = 0; i < l->n_pools; i++)
 		for (int s = 0; s < SW_POOL_STATES; s++)
-			sample(p, "spillway_pool_state", (int)l->pools[i].state == s, "pool",
-			       l->pools[i].conf->name, "state", sw_pool_state_name(s), NULL);
-	head(p, "spillway_pool_forced", "gauge", "1 while an operator forces the state.");
+			sw_page_sample(p, "spillway_pool_state", (int)l->pools[i].state == s,
+				       "pool", l->pools[i].conf->name, "state",
+				       sw_pool_state_name(s), NULL);
+	sw_page_head(p, "spillway_pool_forced", "gauge", "1 while an operator forces the state.");
 	for (size_t i = 0; i < l->n_pools; i++)
-		sample(p, "spillway_pool_forced", sw_live_forced(&l->pools[i], p->now_ms), "pool",
-		       l->pools[i].conf->name, NULL);
-	head(p, "spillway_pool_mode", "gauge",
-	     "What the kernel was told in a namespace: 0 open, 1 finish, 2 shed.");
+		sw_page_sample(p, "spillway_pool_forced", sw_live_forced(&l->pools[i], p->now_ms),
+			       "pool", l->pools[i].conf->name, NULL);
+	sw_page_head(
+		p, "spillway_pool_mode", "gauge",
+		"What the kernel was told in a namespace: 0 open, 1 finish, 2 shed, 3 metered.");
 	for (size_t i = 0; i < l->n_planes; i++)
 		for (size_t j = 0; j < l->n_pools; j++)
 			if (l->planes[i].plane && l->planes[i].gates[j].used)
-				sample(p, "spillway_pool_mode", l->planes[i].gates[j].gate.mode,
-				       "pool", l->pools[j].conf->name, "netns",
-				       l->planes[i].netns ? l->planes[i].netns : "", NULL);
+				sw_page_sample(p, "spillway_pool_mode",
+					       l->planes[i].gates[j].gate.mode, "pool",
+					       l->pools[j].conf->name, "netns",
+					       l->planes[i].netns ? l->planes[i].netns : "", NULL);
 }
 
 /* One value for each worker. */
-static void worker_series(struct page *p, const char *name, const char *type, const char *help,
+static void worker_series(struct sw_page *p, const char *name, const char *type, const char *help,
 			  double (*value)(const struct sw_live_worker *w, uint64_t now_ms))
 {
-	head(p, name, type, help);
+	sw_page_head(p, name, type, help);
 	for (size_t i = 0; i < p->live->n_pools; i++) {
 		const struct sw_live_pool *pool = &p->live->pools[i];
 
@@ -111,8 +78,8 @@ static void worker_series(struct page *p, const char *name, const char *type, co
 			double v = value(pool->workers[j], p->now_ms);
 
 			if (isfinite(v))
-				sample(p, name, v, "pool", pool->conf->name, "worker",
-				       pool->workers[j]->conf->name, NULL);
+				sw_page_sample(p, name, v, "pool", pool->conf->name, "worker",
+					       pool->workers[j]->conf->name, NULL);
 		}
 	}
 }
@@ -127,6 +94,18 @@ static double stale(const struct sw_live_worker *w, uint64_t now_ms)
 {
 	(void)now_ms;
 	return w->load.stale;
+}
+
+static double suspect(const struct sw_live_worker *w, uint64_t now_ms)
+{
+	(void)now_ms;
+	return w->suspect;
+}
+
+static double draining(const struct sw_live_worker *w, uint64_t now_ms)
+{
+	(void)now_ms;
+	return w->drain;
 }
 
 static double source_age(const struct sw_live_worker *w, uint64_t now_ms)
@@ -165,7 +144,7 @@ static double check_value(const struct sw_check *c, enum check_field field)
 	}
 }
 
-static void check_samples(struct page *p, const char *name, enum check_field field,
+static void check_samples(struct sw_page *p, const char *name, enum check_field field,
 			  const struct sw_live_worker *w)
 {
 	const struct sw_live_pool *pool = w->pool;
@@ -180,12 +159,13 @@ static void check_samples(struct page *p, const char *name, enum check_field fie
 		if (checks[i].rank >= 0)
 			snprintf(rank, sizeof(rank), "%d", checks[i].rank);
 		if (isfinite(v))
-			sample(p, name, v, "pool", pool->conf->name, "worker", w->conf->name,
-			       "rank", rank, "threshold", sw_limit_name(checks[i].limit), NULL);
+			sw_page_sample(p, name, v, "pool", pool->conf->name, "worker",
+				       w->conf->name, "rank", rank, "threshold",
+				       sw_limit_name(checks[i].limit), NULL);
 	}
 }
 
-static void check_series(struct page *p)
+static void check_series(struct sw_page *p)
 {
 	static const struct {
 		const char *name, *help;
@@ -202,7 +182,7 @@ static void check_series(struct page *p)
 	};
 
 	for (size_t s = 0; s < sizeof(series) / sizeof(series[0]); s++) {
-		head(p, series[s].name, "gauge", series[s].help);
+		sw_page_head(p, series[s].name, "gauge", series[s].help);
 		for (size_t i = 0; i < p->live->n_pools; i++)
 			for (size_t j = 0; j < p->live->pools[i].n_workers; j++)
 				check_samples(p, series[s].name, s, p->live->pools[i].workers[j]);
@@ -230,17 +210,17 @@ static struct listener_row *listener_rows(const struct sw_live *l)
 	return rows;
 }
 
-static void packet_samples(struct page *p, const struct listener_row *row, const char *program,
+static void packet_samples(struct sw_page *p, const struct listener_row *row, const char *program,
 			   const struct sw_counts *c)
 {
 	for (unsigned r = 0; r < SW_R_COUNT; r++)
 		if (sw_count(c, r))
-			sample(p, "spillway_packets_total", (double)sw_count(c, r), "listener",
-			       row->address, "netns", row->netns, "program", program, "reason",
-			       sw_reason_names[r], NULL);
+			sw_page_sample(p, "spillway_packets_total", (double)sw_count(c, r),
+				       "listener", row->address, "netns", row->netns, "program",
+				       program, "reason", sw_reason_names[r], NULL);
 }
 
-static void shed_samples(struct page *p, const struct listener_row *row)
+static void shed_samples(struct sw_page *p, const struct listener_row *row)
 {
 	static const struct {
 		unsigned reason;
@@ -255,49 +235,63 @@ static void shed_samples(struct page *p, const struct listener_row *row)
 		uint64_t n = sw_count(&row->totals.packets.xdp, causes[i].reason) +
 			     sw_count(&row->totals.packets.tc, causes[i].reason);
 
-		sample(p, "spillway_shed_total", (double)n, "listener", row->address, "netns",
-		       row->netns, "pool", row->pool, "reason", causes[i].name, NULL);
+		sw_page_sample(p, "spillway_shed_total", (double)n, "listener", row->address,
+			       "netns", row->netns, "pool", row->pool, "reason", causes[i].name,
+			       NULL);
 	}
 }
 
-static void listener_series(struct page *p)
+/* Returns how many requests were shed. */
+static double listener_series(struct sw_page *p)
 {
 	const size_t n = p->live->conf->n_listeners;
 	struct listener_row *rows = listener_rows(p->live);
 
+	double shed = 0;
+
 	if (!rows)
-		return;
-	head(p, "spillway_packets_total", "counter", "Packets by program and reason of verdict.");
+		return 0;
+	sw_page_head(p, "spillway_packets_total", "counter",
+		     "Packets by program and reason of verdict.");
 	for (size_t i = 0; i < n; i++) {
 		packet_samples(p, &rows[i], "xdp", &rows[i].totals.packets.xdp);
 		packet_samples(p, &rows[i], "tc", &rows[i].totals.packets.tc);
 	}
-	head(p, "spillway_shed_total", "counter", "Requests answered in the kernel by cause.");
-	for (size_t i = 0; i < n; i++)
+	sw_page_head(p, "spillway_shed_total", "counter",
+		     "Requests answered in the kernel by cause.");
+	for (size_t i = 0; i < n; i++) {
 		shed_samples(p, &rows[i]);
-	head(p, "spillway_handed_over_total", "counter", "Connections given to the stack.");
+		shed += (double)rows[i].totals.shed;
+	}
+	sw_page_head(p, "spillway_handed_over_total", "counter", "Connections given to the stack.");
 	for (size_t i = 0; i < n; i++)
-		sample(p, "spillway_handed_over_total", (double)rows[i].totals.handed_over,
-		       "listener", rows[i].address, "netns", rows[i].netns, "pool", rows[i].pool,
-		       NULL);
-	head(p, "spillway_would_shed_total", "counter",
-	     "Requests that observe counted and let through.");
+		sw_page_sample(p, "spillway_handed_over_total", (double)rows[i].totals.handed_over,
+			       "listener", rows[i].address, "netns", rows[i].netns, "pool",
+			       rows[i].pool, NULL);
+	sw_page_head(p, "spillway_would_shed_total", "counter",
+		     "Requests that observe counted and let through.");
 	for (size_t i = 0; i < n; i++)
-		sample(p, "spillway_would_shed_total", (double)rows[i].totals.would_shed,
-		       "listener", rows[i].address, "netns", rows[i].netns, "pool", rows[i].pool,
-		       NULL);
+		sw_page_sample(p, "spillway_would_shed_total", (double)rows[i].totals.would_shed,
+			       "listener", rows[i].address, "netns", rows[i].netns, "pool",
+			       rows[i].pool, NULL);
 	free(rows);
+	return shed;
 }
 
 void sw_metrics_write(const struct sw_live *live, uint64_t now_ms, struct evbuffer *out)
 {
-	struct page p = {.live = live, .out = out, .now_ms = now_ms};
+	struct sw_page p = {.live = live, .out = out, .now_ms = now_ms};
 
 	daemon_series(&p);
 	pool_series(&p);
 	worker_series(&p, "spillway_worker_busy", "gauge", "1 while all ranks are busy.", busy);
 	worker_series(&p, "spillway_worker_stale", "gauge",
 		      "1 while the worker's load is too old to count.", stale);
+	worker_series(&p, "spillway_worker_suspect", "gauge",
+		      "1 from a connection that could not be made until the worker answers.",
+		      suspect);
+	worker_series(&p, "spillway_worker_draining", "gauge",
+		      "1 while the worker is given no new connections.", draining);
 	worker_series(&p, "spillway_source_age_seconds", "gauge",
 		      "Time since the worker's last report.", source_age);
 	worker_series(&p, "spillway_scrapes_total", "counter", "Reads of the worker's load.",
@@ -307,5 +301,6 @@ void sw_metrics_write(const struct sw_live *live, uint64_t now_ms, struct evbuff
 	worker_series(&p, "spillway_reports_dropped_total", "counter",
 		      "Reports of ranks that the worker does not have.", dropped);
 	check_series(&p);
-	listener_series(&p);
+	sw_metrics_write_slots(&p);
+	sw_metrics_write_rejections(&p, listener_series(&p));
 }
