@@ -13,6 +13,7 @@
 #include "kernel/pins.h"
 #include "kernel/probe.h"
 #include "kernel/rows.h"
+#include "kernel/slot_maps.h"
 #include "spillway.skel.h"
 
 int sw_program(const struct sw_plane *p, enum sw_hook hook)
@@ -98,6 +99,15 @@ static int move_answers(const struct sw_plane *p, const struct sw_maps *new, str
 	return ret ? sw_fail(err, ret, "moving the answers: %s", strerror(-ret)) : 0;
 }
 
+static void choose_maps(struct spillway *obj, const struct sw_wanted *want)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, obj->obj)
+		bpf_map__set_autocreate(map, !sw_is_steer_map(map) &&
+						     (want->lookup || !sw_is_lookup_map(map)));
+}
+
 static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted *want,
 		struct sw_error *err)
 {
@@ -107,9 +117,16 @@ static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted
 	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_redirect, want->xdp_redirect);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
+	bpf_program__set_autoload(obj->progs.spillway_lookup, want->lookup);
+	bpf_program__set_autoload(obj->progs.spillway_sweep, want->lookup);
+	bpf_program__set_autoload(obj->progs.spillway_find, want->lookup);
 	obj->rodata->have_hand_over = p->kfunc;
+	obj->rodata->netns_cookie = want->lookup ? p->id.cookie : 0;
+	choose_maps(obj, want);
 	bpf_map__set_max_entries(obj->maps.answers, want->answer_sets * SW_ANSWERS_PER_SET);
 	ret = sw_pins_reuse_maps(p, obj->obj, err);
+	if (!ret && p->slots)
+		ret = sw_slot_maps_share(p->slots, obj->obj, err);
 	if (ret)
 		return ret;
 	sw_bpflog_start();

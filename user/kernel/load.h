@@ -12,6 +12,7 @@ int sw_load_refused(int ret, struct sw_error *err);
 
 struct sw_wanted {
 	bool xdp, xdp_redirect, xdp_generic; /* spillway_tc always is */
+	bool lookup;			     /* and what is run beside it */
 	unsigned answer_sets;
 };
 

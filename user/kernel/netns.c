@@ -12,8 +12,6 @@
 
 #include "kernel/netns.h"
 
-#define OWN_NETNS "/proc/thread-self/ns/net"
-
 static int open_netns(const char *netns, struct sw_error *err)
 {
 	char path[64];
@@ -46,7 +44,7 @@ int sw_netns_enter(const char *netns, int *former, struct sw_error *err)
 	fd = open_netns(netns, err);
 	if (fd < 0)
 		return fd;
-	own = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
+	own = open(SW_OWN_NETNS, O_RDONLY | O_CLOEXEC);
 	if (own < 0 || setns(fd, CLONE_NEWNET)) {
 		ret = sw_fail(err, -errno, "network namespace %s: %s%s", netns, strerror(errno),
 			      errno == EPERM	? " (entering one needs CAP_SYS_ADMIN)"
@@ -79,7 +77,7 @@ int sw_netns_identify(struct sw_netns_id *out)
 	struct stat st;
 	int fd;
 
-	if (stat(OWN_NETNS, &st))
+	if (stat(SW_OWN_NETNS, &st))
 		return -errno;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

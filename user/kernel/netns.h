@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 
+#define SW_OWN_NETNS	"/proc/thread-self/ns/net"
 #define SW_NETNS_STAYED -1 /* what there is to leave when `netns` was NULL */
 
 struct sw_netns_id { /* inode numbers come back soon, the cookie (5.14) never does */

@@ -46,7 +46,8 @@ struct sw_plane_conf {
 		interfaces; /* lo is added on its own; none given inside a netns: all that are up */
 	size_t n_interfaces;
 	enum sw_attach attach;
-	const struct sw_slot_maps *slots; /* shared by all planes; NULL: maps of its own, unused */
+	const struct sw_slot_maps *slots; /* shared by all planes, outlive them; NULL: maps of its
+					   * own, unused */
 	bool lookup; /* new connections are counted or steered here: attach sk_lookup too */
 };
 
@@ -55,9 +56,15 @@ struct sw_plane_conf {
  * interface ...). All listeners are unknown and all pools open until written. */
 int sw_plane_open(struct sw_plane **out, const struct sw_plane_conf *conf, struct sw_error *err);
 
-/* Stops shedding at once, waits up to `linger_ms` for conversations under way, then detaches and
- * removes the pins. The plane is freed. */
+/* Stops shedding at once, waits up to `linger_ms` for conversations under way, then detaches what
+ * guards interfaces and removes the pins. The plane is freed. With `lookup` sk_lookup goes on
+ * counting and steering, its maps stay pinned with what they hold, and the next daemon takes them
+ * over in place: steering outlives the daemon. sw_plane_end_lookup() first, or sw_host_remove()
+ * later, takes that off too. */
 void sw_plane_close(struct sw_plane *p, unsigned linger_ms);
+/* New connections are no longer counted or steered here, as the configuration has no listener for
+ * it any more. */
+void sw_plane_end_lookup(struct sw_plane *p);
 /* Frees without detaching, for a daemon that is replaced. */
 void sw_plane_leave(struct sw_plane *p);
 

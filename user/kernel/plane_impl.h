@@ -30,10 +30,22 @@ struct sw_plane {
 	struct sw_hold *hold; /* one for each `at` */
 	size_t n;
 
+	const struct sw_slot_maps *slots; /* NULL: private ones, with the programs */
+	bool lookup;			  /* count or steer new connections */
+	int lookup_link;		  /* -1: none */
+	bool lookup_is_new;		  /* made by this plane, not taken over */
+
 	unsigned pools, listeners; /* 1 + the highest index written */
 	struct sw_levers levers;   /* as written */
 	bool kfunc;		   /* the kernel has what a hand-over needs */
 	const char *why_not;	   /* why connections cannot be handed over here, or NULL */
 };
+
+/* For plane.h's files among each other. */
+int sw_plane_load(struct sw_plane *p, unsigned answer_sets, struct sw_error *err);
+int sw_plane_write_levers(struct sw_plane *p, const struct sw_iface *guarded, size_t n,
+			  struct sw_error *err);
+void sw_plane_ask_hand_over(struct sw_plane *p);
+void sw_plane_free(struct sw_plane *p);
 
 #endif

@@ -34,7 +34,16 @@ bool sw_is_plane_map(const struct bpf_map *map)
 
 bool sw_is_steer_map(const struct bpf_map *map)
 {
-	static const char *const names[] = {"seen", "close_orders"};
+	static const char *const names[] = {"virtuals",	 "listens", "sockets",
+					    "upstreams", "seen",    "close_orders"};
+
+	return IS_ONE_OF(map, names);
+}
+
+bool sw_is_lookup_map(const struct bpf_map *map)
+{
+	static const char *const names[] = {"listening", "responding", "left_alone",
+					    "counts_steer"};
 
 	return IS_ONE_OF(map, names);
 }

@@ -15,8 +15,10 @@ struct bpf_object;
 bool sw_is_slot_map(const struct bpf_map *map);
 /* One that planes pin, or scratch of their programs. */
 bool sw_is_plane_map(const struct bpf_map *map);
-/* One that only programs of struct sw_steer use. */
+/* One that no plane's program uses. */
 bool sw_is_steer_map(const struct bpf_map *map);
+/* One that only sk_lookup and what is run beside it use. */
+bool sw_is_lookup_map(const struct bpf_map *map);
 
 /* Before loading: makes `obj` use these. */
 int sw_slot_maps_share(const struct sw_slot_maps *maps, struct bpf_object *obj,

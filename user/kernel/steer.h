@@ -31,6 +31,7 @@
 	X(pending)                                                                                 \
 	X(picks)                                                                                   \
 	X(sockets)                                                                                 \
+	X(upstreams)                                                                               \
 	X(listens)                                                                                 \
 	X(listening)                                                                               \
 	X(counts_steer)
