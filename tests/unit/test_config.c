@@ -80,7 +80,10 @@ static void check_example_pools(const struct sw_config *c)
 {
 	const struct sw_pool_conf *p = &c->pools[0];
 
-	assert_int_equal(c->n_pools, 3);
+	assert_int_equal(c->n_pools, 5);
+	assert_int_equal(p->steer.by, SW_STEER_NONE);
+	assert_int_equal(p->steer.count, SW_COUNT_REPORTS);
+	assert_int_equal(p->steer.report_lag_ms, 2000);
 	assert_string_equal(p->name, "qwen3");
 	assert_int_equal(p->limits.set,
 			 1U << SW_LIM_DECODE | 1U << SW_LIM_PREFILL | 1U << SW_LIM_PREFILL_FRAC |
@@ -117,13 +120,37 @@ static void check_example_pools(const struct sw_config *c)
 	assert_int_equal(c->pools[2].answer.api, SW_API_OPENAI);
 }
 
+static void check_example_steering(const struct sw_config *c)
+{
+	const struct sw_pool_conf *routed = &c->pools[3], *local = &c->pools[4];
+
+	assert_int_equal(routed->steer.by, SW_STEER_CONNECT);
+	assert_int_equal(routed->steer.n_virtuals, 2);
+	assert_string_equal(routed->steer.cgroup, "unit:nginx");
+	assert_true(routed->steer.close_idle);
+	assert_int_equal(routed->n_workers, 3);
+	assert_int_equal(routed->workers[0].at.port, 8000);
+	assert_int_equal(routed->workers[0].engine_limit, 64);
+	assert_int_equal(routed->workers[0].queue_limit, 16);
+	assert_int_equal(routed->workers[1].at.port, 8000);
+	assert_true(routed->workers[1].share == 0.5);
+	assert_null(routed->workers[2].source.url);
+	assert_int_equal(routed->workers[2].engine_limit, 32);
+	assert_true(routed->workers[2].drain);
+
+	assert_int_equal(local->steer.by, SW_STEER_LOCAL);
+	assert_int_equal(local->steer.count, SW_COUNT_CONNECTIONS);
+	assert_int_equal(local->n_workers, 2);
+	assert_int_equal(local->workers[1].at.port, 8102);
+}
+
 static void check_example_listeners(const struct sw_config *c)
 {
 	const struct sw_listener_conf *l = c->listeners;
 	static const uint8_t net[16] = {[10] = 0xff, 0xff, 10};
 	char text[64];
 
-	assert_int_equal(c->n_listeners, 3);
+	assert_int_equal(c->n_listeners, 4);
 	sw_format_listener(&l[0], text, sizeof(text));
 	assert_string_equal(text, "10.0.0.5:8000");
 	assert_int_equal(l[0].pool, 0);
@@ -140,10 +167,11 @@ static void check_example_listeners(const struct sw_config *c)
 	assert_int_equal(l[1].pool, 1);
 	assert_string_equal(l[1].netns, "/run/netns/embed");
 	assert_int_equal(find_path(&l[1], SW_METHOD_POST, "/")->family, SW_FAMILY_TGI);
-	sw_format_listener(&l[2], text, sizeof(text));
+	assert_int_equal(l[2].pool, 4);
+	sw_format_listener(&l[3], text, sizeof(text));
 	assert_string_equal(text, "[::1]:9000");
-	assert_true(l[2].all_paths);
-	assert_int_equal(l[2].n_paths, 0);
+	assert_true(l[3].all_paths);
+	assert_int_equal(l[3].n_paths, 0);
 }
 
 static void example(void **state)
@@ -155,6 +183,7 @@ static void example(void **state)
 	if (sw_config_load(conf_source("docs/spillway.example.yaml"), &c, &err))
 		fail_msg("%s", err.text);
 	check_example_pools(c);
+	check_example_steering(c);
 	check_example_listeners(c);
 	sw_config_free(c);
 }

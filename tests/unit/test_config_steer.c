@@ -474,6 +474,9 @@ static void mistakes_of_workers(void **state)
 		{GUARD("", ONE, "  - listen: 1\n"),
 		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it this pool would have to be "
 		 "steered, or count connections"},
+		{GUARD("", "{scrape: \"http://h/m\", drain: true}", "  - listen: 1\n"),
+		 "c.yaml:3: pools[0].workers[0].drain: nothing that is only guarded can be kept from a "
+		 "worker; allowed: in a pool with steer"},
 		{GUARD(N ", count: reports", AT("127.0.0.1:1"), "  - listen: 1\n"),
 		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it this pool would have to be "
 		 "steered, or count connections"},

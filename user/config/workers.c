@@ -150,6 +150,7 @@ struct owner { /* the pool that workers inherit from */
 	const struct sw_doc_pool *doc;
 	const struct sw_limits *limits;
 	uint64_t engine_limit;
+	bool steered;
 };
 
 static void build_limits(const struct sw_place *at, const struct sw_doc_worker *d,
@@ -170,6 +171,10 @@ static void build_limits(const struct sw_place *at, const struct sw_doc_worker *
 	    sw_slots_cap(pool->limits, w->engine_limit, w->queue_limit, 1.0) == SW_NO_CAP)
 		sw_warn(at, "share", "a share of no limit is no limit");
 	w->drain = sw_take_bool(at, "drain", d->drain);
+	if (w->drain && !pool->steered)
+		sw_bad(at, "drain",
+		       "nothing that is only guarded can be kept from a worker; allowed: in a pool "
+		       "with steer");
 }
 
 /* ---- workers ----------------------------------------------------------------------------------
@@ -219,6 +224,7 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, 
 		.doc = d,
 		.limits = &p->limits,
 		.engine_limit = take_engine_limit(pool, d->engine_request_limit, 0),
+		.steered = p->steer.by != SW_STEER_NONE,
 	};
 	bool limited = owner.engine_limit;
 
