@@ -281,23 +281,51 @@ static bool make_cgroups(void)
 
 /* ---- up and down ----------------------------------------------------------------------------- */
 
-static void load(void)
+static void share_maps(struct spillway *skel, const struct spillway *of)
 {
+	struct bpf_map *m;
+
+	bpf_object__for_each_map (m, skel->obj) {
+		const char *name = bpf_map__name(m);
+
+		if (!bpf_map__is_internal(m))
+			bpf_map__reuse_fd(m, bpf_object__find_map_fd_by_name(of->obj, name));
+	}
+}
+
+struct spillway *steering_load(const struct spillway *of)
+{
+	struct spillway *skel = spillway__open();
 	struct bpf_program *p;
 
-	world->tracing = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL) == 1;
-	world->skel = spillway__open();
-	assert_non_null(world->skel);
-	bpf_object__for_each_program (p, world->skel->obj)
+	assert_non_null(skel);
+	bpf_object__for_each_program (p, skel->obj)
 		bpf_program__set_autoload(p, false);
 	for (int i = 0; i < ATTACHED; i++)
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(world->skel->obj, programs[i]), true);
+		bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, programs[i]),
+					  true);
 	for (int i = 0; i < (world->tracing ? 3 : 0); i++)
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(world->skel->obj, recount[i]), true);
-	if (spillway__load(world->skel))
+		bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, recount[i]),
+					  true);
+	if (of)
+		share_maps(skel, of);
+	if (spillway__load(skel))
 		fail_msg("the kernel refuses the programs");
+	return skel;
+}
+
+void steering_swap(struct spillway *skel)
+{
+	for (int i = 0; i < ATTACHED; i++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(skel->obj, programs[i]);
+
+		assert_int_equal(bpf_link_update(world->links[i], bpf_program__fd(p), NULL), 0);
+	}
+}
+
+void steering_unload(struct spillway *skel)
+{
+	spillway__destroy(skel);
 }
 
 static void write_virtuals(void)
@@ -328,7 +356,8 @@ int steering_up(void **state)
 	close(fd);
 	if (!make_cgroups())
 		exit(77);
-	load();
+	world->tracing = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL) == 1;
+	world->skel = steering_load(NULL);
 	world->server = workers_start();
 	world->deaf = workers_deaf(PORT_DEAF, world->filler, 8);
 	write_virtuals();

@@ -79,6 +79,15 @@ int connected(enum way way);
 /* Who answers: 'A', 'B', 'R' for the responder; 0: nobody. */
 char who(int fd);
 
+/* ---- programs ---------------------------------------------------------------------------------
+ */
+
+/* Loads them once more, over the maps of `of`. */
+struct spillway *steering_load(const struct spillway *of);
+/* Puts these in the place of what is attached to the outer cgroup. */
+void steering_swap(struct spillway *skel);
+void steering_unload(struct spillway *skel);
+
 /* ---- cgroups -------------------------------------------------------------------------------- */
 
 void enter(const char *cgroup); /* moves this process */

@@ -103,6 +103,11 @@ int workers_start(void)
 	return pid;
 }
 
+int workers_listen(uint16_t port)
+{
+	return listen_at(V4, port, 16);
+}
+
 int workers_deaf(uint16_t port, int *filler, int n)
 {
 	int fd = listen_at(V4, port, 0);
