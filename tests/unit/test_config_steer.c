@@ -662,6 +662,31 @@ static void warnings(void **state)
 	sw_log_level(SW_ERROR);
 }
 
+/* The files that docs/steering.md shows are good ones, and nothing is to be said about them. */
+static void documented(void **state)
+{
+	FILE *f = fopen(conf_source("docs/steering.md"), "r");
+	char text[65536], *rest = text, *block;
+	unsigned n = 0;
+
+	(void)state;
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	sw_log_level(SW_WARN);
+	conf_capture(STDERR_FILENO);
+	while ((block = strstr(rest, "```yaml\n"))) {
+		block += strlen("```yaml\n");
+		rest = strstr(block, "```");
+		*rest++ = '\0';
+		sw_config_free(conf_good(block));
+		n++;
+	}
+	assert_string_equal(conf_captured(), "");
+	sw_log_level(SW_ERROR);
+	assert_int_equal(n, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -672,6 +697,7 @@ int main(void)
 		cmocka_unit_test(mistakes_of_keys),  cmocka_unit_test(mistakes_of_workers),
 		cmocka_unit_test(mistakes_between),  cmocka_unit_test(rows_of_slots),
 		cmocka_unit_test(many_virtuals),     cmocka_unit_test(warnings),
+		cmocka_unit_test(documented),
 	};
 
 	unsetenv(ENV);
