@@ -77,6 +77,37 @@ bool sw_cgroup_is_container_top(const char *path, uint64_t id)
 	return id != TOP_ID && !statfs(parent, &fs) && fs.f_type != CGROUP2_SUPER_MAGIC;
 }
 
+static void each_in_one(const char *path, void (*fn)(void *arg, long pid), void *arg)
+{
+	char file[PATH_MAX];
+	FILE *f;
+	long pid;
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	f = fopen(file, "re");
+	while (f && fscanf(f, "%ld", &pid) == 1)
+		fn(arg, pid);
+	if (f)
+		fclose(f);
+}
+
+void sw_cgroup_each_process(const char *path, void (*fn)(void *arg, long pid), void *arg)
+{
+	struct dirent *entry;
+	DIR *d = opendir(path);
+	char below[PATH_MAX];
+
+	each_in_one(path, fn, arg);
+	while (d && (entry = readdir(d))) {
+		if (entry->d_type != DT_DIR || *entry->d_name == '.')
+			continue;
+		snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+		sw_cgroup_each_process(below, fn, arg);
+	}
+	if (d)
+		closedir(d);
+}
+
 /* ---- "/path" -------------------------------------------------------------------------------- */
 
 static int by_path(const char *proc, const char *text, char *path, size_t size,

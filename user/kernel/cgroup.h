@@ -17,6 +17,9 @@ int sw_cgroup_resolve_in(const char *proc, const char *text, char *path, size_t 
  * no other cgroup ever gets; or a negative errno. */
 int sw_cgroup_open(const char *path, uint64_t *id, struct sw_error *err);
 
+/* Calls `fn` for each process in a cgroup and those under it. */
+void sw_cgroup_each_process(const char *path, void (*fn)(void *arg, long pid), void *arg);
+
 /* Is this the top of what we can see, and yet not of the host: in a container? */
 bool sw_cgroup_is_container_top(const char *path, uint64_t id);
 

@@ -13,7 +13,7 @@
 #include "kernel/pindir.h"
 #include "kernel/steer_impl.h"
 
-enum { CONNECT4, CONNECT6, GETPEERNAME4, GETPEERNAME6, RELEASE, SOCKOPS, HOOKS };
+enum { CONNECT4, CONNECT6, GETPEERNAME4, GETPEERNAME6, RELEASE, SOCKOPS, INGRESS, EGRESS, HOOKS };
 
 static const struct {
 	const char *name, *program;
@@ -25,6 +25,8 @@ static const struct {
 	[GETPEERNAME6] = {"getpeername6", "spillway_getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
 	[RELEASE] = {"release", "spillway_sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
 	[SOCKOPS] = {"sockops", "spillway_sockops", BPF_CGROUP_SOCK_OPS},
+	[INGRESS] = {"ingress", "spillway_upstream_in", BPF_CGROUP_INET_INGRESS},
+	[EGRESS] = {"egress", "spillway_upstream_out", BPF_CGROUP_INET_EGRESS},
 };
 
 #define BIT(hook) (1U << (hook))
@@ -32,6 +34,7 @@ static const struct {
 #define CONNECTING                                                                                 \
 	(BIT(CONNECT4) | BIT(CONNECT6) | BIT(GETPEERNAME4) | BIT(GETPEERNAME6) | BIT(RELEASE) |    \
 	 BIT(SOCKOPS))
+#define FOLLOWING (BIT(INGRESS) | BIT(EGRESS))
 
 struct target { /* a cgroup, and what is to be on it */
 	const char *path;
@@ -43,6 +46,8 @@ struct target { /* a cgroup, and what is to be on it */
 struct plan {
 	struct target *at;
 	size_t n;
+	char **routers; /* cgroups whose upstream connections are followed */
+	size_t n_routers;
 	unsigned hooks;		/* all of them */
 	struct spillway *fresh; /* programs loaded for this; NULL: the ones that run will do */
 };
@@ -51,7 +56,15 @@ struct plan {
 
 static unsigned hooks_for(const struct sw_steer_cgroup *c)
 {
-	return (c->connect ? CONNECTING : 0) | (c->accept ? ACCEPTING : 0);
+	return (c->connect ? CONNECTING : 0) | (c->accept ? ACCEPTING : 0) |
+	       (c->connect && c->upstreams ? FOLLOWING : 0);
+}
+
+static void free_paths(char **paths, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(paths[i]);
+	free(paths);
 }
 
 static void free_plan(struct plan *plan)
@@ -59,6 +72,7 @@ static void free_plan(struct plan *plan)
 	for (size_t i = 0; i < plan->n; i++)
 		close(plan->at[i].fd);
 	free(plan->at);
+	free_paths(plan->routers, plan->n_routers);
 }
 
 /* One cgroup may be named twice, and by several paths. */
@@ -82,16 +96,29 @@ static int add_target(struct plan *plan, const struct sw_steer_cgroup *c, struct
 	return 0;
 }
 
+static int add_router(struct plan *plan, const char *path)
+{
+	plan->routers[plan->n_routers] = strdup(path);
+	if (!plan->routers[plan->n_routers])
+		return -ENOMEM;
+	plan->n_routers++;
+	return 0;
+}
+
 static int make_plan(struct plan *plan, const struct sw_steer_cgroup *list, size_t n,
 		     struct sw_error *err)
 {
 	int ret = 0;
 
 	plan->at = calloc(n + 1, sizeof(*plan->at));
-	if (!plan->at)
+	plan->routers = calloc(n + 1, sizeof(*plan->routers));
+	if (!plan->at || !plan->routers)
 		return sw_fail(err, -ENOMEM, "no memory");
-	for (size_t i = 0; !ret && i < n; i++)
+	for (size_t i = 0; !ret && i < n; i++) {
 		ret = add_target(plan, &list[i], err);
+		if (!ret && hooks_for(&list[i]) & FOLLOWING)
+			ret = add_router(plan, list[i].path);
+	}
 	return ret;
 }
 
@@ -254,6 +281,21 @@ static void warn_in_container(const struct sw_steer *s, const struct plan *plan)
 	}
 }
 
+/* What the plan holds is what runs from now on. */
+static void take_plan(struct sw_steer *s, struct plan *plan)
+{
+	if (plan->fresh) {
+		sw_steer_unload(s->programs);
+		s->programs = plan->fresh;
+		s->hooks = plan->hooks;
+	}
+	free_paths(s->routers, s->n_routers);
+	s->routers = plan->routers;
+	s->n_routers = plan->n_routers;
+	plan->routers = NULL;
+	plan->n_routers = 0;
+}
+
 int sw_steer_attach(struct sw_steer *s, const struct sw_steer_cgroup *list, size_t n,
 		    struct sw_error *err)
 {
@@ -271,11 +313,7 @@ int sw_steer_attach(struct sw_steer *s, const struct sw_steer_cgroup *list, size
 		drop(s, false);
 		sw_pindir_each(s->dir, sweep, s);
 		warn_in_container(s, &plan);
-	}
-	if (!ret && plan.fresh) {
-		sw_steer_unload(s->programs);
-		s->programs = plan.fresh;
-		s->hooks = plan.hooks;
+		take_plan(s, &plan);
 	}
 	free_plan(&plan);
 	return ret;
@@ -286,4 +324,5 @@ void sw_steer_drop_links(struct sw_steer *s)
 	for (size_t i = 0; i < s->n_links; i++)
 		close(s->links[i].fd);
 	free(s->links);
+	free_paths(s->routers, s->n_routers);
 }

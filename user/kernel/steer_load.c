@@ -97,6 +97,8 @@ int sw_steer_load(const struct sw_steer *s, const char *const *programs, struct 
 	if (ret)
 		return ret;
 	choose(obj, programs, is_not_a_plane_s);
+	/* Nobody loads it where the kernel cannot. */
+	obj->rodata->have_sock_destroy = is_named("spillway_close_idle", programs);
 	ret = sw_slot_maps_share(&s->maps, obj->obj, err);
 	if (!ret)
 		ret = load_object(obj, err);
