@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <mntent.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,8 +217,10 @@ int connected(enum way way)
 
 char who(int fd)
 {
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	char name = 0;
 
+	poll(&ready, 1, 5000);
 	return recv(fd, &name, 1, 0) == 1 ? name : 0;
 }
 
