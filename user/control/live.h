@@ -21,6 +21,7 @@
 
 struct sw_live;
 struct sw_live_pool;
+struct sw_steering;
 
 /* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
 #define SW_MAX_CHECKS (SW_MAX_RANKS * SW_LIMITS)
@@ -41,6 +42,7 @@ struct sw_live_worker {
 	uint32_t cap;		 /* its slots as this host may use them; SW_NO_CAP */
 	bool drain;		 /* an operator's word, or the configuration's */
 	uint64_t drain_since_ms; /* when that began */
+	bool drained;		 /* its last connection has ended since */
 	bool suspect; /* a connection to it could not be made, and it has not answered since */
 	uint64_t suspect_since_ms;
 };
@@ -58,6 +60,7 @@ struct sw_live_pool {
 
 	int row;		 /* id of a guarded pool's row; -1: it is not counted as a whole */
 	uint64_t cap;		 /* the sum over its workers; UINT64_MAX: no limit */
+	bool uncapped;		 /* counted only: who would be sent away may not be */
 	bool full;		 /* no slot was free at the last heartbeat */
 	struct sw_credit credit; /* with SW_COUNT_REPORTS */
 	struct sw_steer_pool steer; /* as last told to the kernel */
@@ -109,6 +112,7 @@ struct sw_live {
 	enum sw_server *servers; /* by index in conf->listeners: what was found behind it */
 	struct sw_listener_counts *offsets; /* by the same index: see totals.h */
 	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
+	struct sw_steering *steering;	    /* what the daemon has for that */
 	struct sw_live_leaving *leaving;
 	size_t n_leaving;
 	struct sw_recount recount; /* the last one that corrected something */

@@ -6,6 +6,8 @@
 #ifndef SPILLWAY_DAEMON_H
 #define SPILLWAY_DAEMON_H
 
+#include <event2/event.h>
+
 #include "control/live.h"
 
 /* ---- pools.c: workers' load in, states of pools out --------------------------------------- */
@@ -68,14 +70,42 @@ void sw_planes_close(struct sw_live *live, unsigned linger_ms);
 /* The planes that `c` asks for, none opened, or NULL. */
 struct sw_live_plane *sw_planes_list(const struct sw_config *c, size_t *n);
 /* How the plane of a namespace is to be opened. */
-struct sw_plane_conf sw_planes_conf(const struct sw_config *c, const char *netns);
+struct sw_plane_conf sw_planes_conf(const struct sw_live *live, const struct sw_config *c,
+				    const char *netns);
 /* Opens one and gives it its tables. */
-int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c,
-		       struct sw_error *err);
+int sw_planes_open_one(const struct sw_live *live, struct sw_live_plane *plane,
+		       const struct sw_config *c, struct sw_error *err);
 /* The same, but a namespace that does not exist is no failure: it is waited for. */
-int sw_planes_try(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err);
+int sw_planes_try(const struct sw_live *live, struct sw_live_plane *plane,
+		  const struct sw_config *c, struct sw_error *err);
+/* Are new connections in a namespace steered or counted? */
+bool sw_planes_look_up(const struct sw_config *c, const char *netns);
 /* "on this host" or "in network namespace X". */
 const char *sw_plane_where(const char *netns, char *out, size_t size);
+
+/* ---- steering.c: where new connections go, and how many (steering.h has its parts) --------- */
+
+struct sw_steering_change;
+
+/* Nothing is steered or counted yet; timers are set up. */
+int sw_steering_new(struct sw_live *live, struct event_base *base, struct sw_error *err);
+/* Does all for `c`, whose pools were built, that can fail. Until the change is committed or undone
+ * new connections go only to workers that both configurations have in a pool of the same index. */
+int sw_steering_prepare(struct sw_live *live, const struct sw_config *c,
+			const struct sw_live_pool *pools, struct sw_steering_change **out,
+			struct sw_error *err);
+void sw_steering_undo(struct sw_live *live, struct sw_steering_change *ch);
+/* To be called when live->conf and live->pools are what was prepared for. */
+void sw_steering_commit(struct sw_live *live, struct sw_steering_change *ch);
+/* Tells the kernel what changed about one pool: a busy worker, a drain, a force, a report. */
+void sw_steering_apply(struct sw_live_pool *pool);
+/* Gives an open plane its responders and finds workers there. */
+void sw_steering_plane(struct sw_live *live, struct sw_live_plane *plane);
+/* The heartbeat, and once a second what may have come or gone. */
+void sw_steering_beat(struct sw_live *live);
+void sw_steering_second(struct sw_live *live);
+/* Leaves programs and counts in place where something is steered or counted. */
+void sw_steering_free(struct sw_live *live);
 
 /* ---- switch.c: from one configuration to another ------------------------------------------ */
 

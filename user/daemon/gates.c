@@ -67,6 +67,16 @@ static void warn_not_closed(const struct sw_live *live, const struct sw_live_pla
 	       address, why);
 }
 
+/* Is there a namespace where something would be lost if the pool's overflow were sent away? */
+static bool is_uncapped(const struct sw_live *live, size_t pool)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < live->n_planes; i++)
+		found |= live->planes[i].plane && live->planes[i].gates[pool].warned;
+	return found;
+}
+
 void sw_gates_permit(struct sw_live *live, struct sw_live_plane *plane)
 {
 	const char *kernel = "the kernel cannot";
@@ -81,6 +91,7 @@ void sw_gates_permit(struct sw_live *live, struct sw_live_plane *plane)
 		if (l && !g->warned)
 			warn_not_closed(live, plane, i, l, why);
 		g->warned = l != NULL;
+		live->pools[i].uncapped = is_uncapped(live, i);
 	}
 }
 
@@ -99,11 +110,19 @@ static void write_gate(struct sw_live *live, struct sw_live_plane *plane, size_t
 	plane->failing = e < 0 ? e : 0;
 }
 
+/* Is the pool's cap held in the kernel? */
+static bool is_metered(const struct sw_live_pool *pool)
+{
+	return pool->cap != UINT64_MAX &&
+	       (pool->row >= 0 || (pool->live->steer && pool->conf->steer.by == SW_STEER_LOCAL));
+}
+
 static bool step(struct sw_live *live, struct sw_live_plane *plane, size_t pool, uint64_t now_ns)
 {
 	struct sw_live_gate *g = &plane->gates[pool];
 
-	return sw_gate_step(&g->gate, live->pools[pool].state, g->may_close, false, now_ns);
+	return sw_gate_step(&g->gate, live->pools[pool].state, g->may_close,
+			    is_metered(&live->pools[pool]), now_ns);
 }
 
 void sw_gates_write(struct sw_live *live, struct sw_live_plane *plane)
@@ -132,7 +151,8 @@ void sw_gates_pause(struct sw_live *live, struct sw_live_plane *plane)
 	uint64_t deadline = sw_now_ns() + (uint64_t)live->conf->deadline_ms * 1000000ULL;
 
 	for (size_t i = 0; plane->plane && i < live->n_pools; i++)
-		if (plane->gates[i].gate.mode == SW_MODE_SHED)
+		if (plane->gates[i].gate.mode == SW_MODE_SHED ||
+		    plane->gates[i].gate.mode == SW_MODE_METERED)
 			sw_plane_set_pool(plane->plane, (unsigned)i, SW_MODE_FINISH,
 					  plane->gates[i].gate.cause, deadline);
 }

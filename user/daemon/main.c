@@ -13,6 +13,7 @@
 #include "daemon/daemon.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
+#include "kernel/remove.h"
 
 #define KEY_LIFE_S     3600 /* seconds between new cookie keys */
 #define SERVER_CHECK_S 10   /* seconds between looks for servers behind listeners */
@@ -46,6 +47,7 @@ static void on_beat(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	sw_gates_beat(&d->live);
+	sw_steering_beat(&d->live);
 }
 
 static void on_second(evutil_socket_t fd, short what, void *arg)
@@ -55,6 +57,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	d->seconds++;
+	sw_steering_second(&d->live);
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
 	if (d->look || d->seconds % SERVER_CHECK_S == 0)
@@ -173,6 +176,7 @@ static int add_events(struct daemon *d, struct sw_error *err)
 static int start(struct daemon *d, struct sw_error *err)
 {
 	struct sw_live *live = &d->live;
+	struct sw_steering_change *steering;
 	int e;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -195,7 +199,18 @@ static int start(struct daemon *d, struct sw_error *err)
 		return e;
 	live->n_pools = live->conf->n_pools;
 	e = add_events(d, err); /* first, so that a signal cannot end the process half attached */
-	return e ? e : sw_planes_open(live, err);
+	if (!e)
+		e = sw_steering_new(live, d->base, err);
+	if (!e)
+		e = sw_steering_prepare(live, live->conf, live->pools, &steering, err);
+	if (e)
+		return e;
+	e = sw_planes_open(live, err);
+	if (e)
+		sw_steering_undo(live, steering);
+	else
+		sw_steering_commit(live, steering);
+	return e;
 }
 
 static void stop(struct daemon *d)
@@ -203,6 +218,7 @@ static void stop(struct daemon *d)
 	struct sw_live *live = &d->live;
 
 	sw_planes_close(live, LINGER_MS);
+	sw_steering_free(live);
 	sw_control_close(d->control);
 	if (live->pools)
 		sw_pools_replace(live, NULL, 0);
@@ -241,6 +257,21 @@ static int run(struct daemon *d)
 	return e < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int remove_all(struct sw_config *c)
+{
+	struct sw_lock lock = {.fd = -1};
+	struct sw_error err = {0};
+	int e = sw_lock_take(&lock, c->pin_root, &err);
+
+	if (!e)
+		e = sw_host_remove(c->pin_root, &err);
+	sw_lock_drop(&lock);
+	if (e)
+		fprintf(stderr, "spillwayd: %s\n", err.text);
+	sw_config_free(c);
+	return e ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = {.lock.fd = -1, .argc = argc, .argv = argv};
@@ -249,9 +280,7 @@ int main(int argc, char **argv)
 	switch (sw_config_from_args(argc, argv, &d.live.conf, &err)) {
 	case SW_ARGS_EXIT: return EXIT_SUCCESS;
 	case SW_ARGS_ERROR: fprintf(stderr, "spillwayd: %s\n", err.text); return EXIT_USAGE;
-	case SW_ARGS_REMOVE:
-		fprintf(stderr, "spillwayd: --remove cannot be done yet\n");
-		return EXIT_FAILURE;
+	case SW_ARGS_REMOVE: return remove_all(d.live.conf);
 	case SW_ARGS_RUN: break;
 	}
 	sw_log_level(d.live.conf->log_level);

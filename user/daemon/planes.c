@@ -21,14 +21,18 @@ const char *sw_plane_where(const char *netns, char *out, size_t size)
 	return out;
 }
 
-struct sw_plane_conf sw_planes_conf(const struct sw_config *c, const char *netns)
+struct sw_plane_conf sw_planes_conf(const struct sw_live *live, const struct sw_config *c,
+				    const char *netns)
 {
+	bool lookup = live->steer && sw_planes_look_up(c, netns);
 	struct sw_plane_conf out = {
 		.netns = netns,
 		.pin_root = c->pin_root,
 		.interfaces = c->interfaces,
 		.n_interfaces = c->n_interfaces,
 		.attach = c->attach,
+		.slots = lookup ? sw_steer_maps(live->steer) : NULL,
+		.lookup = lookup,
 	};
 
 	/* Interfaces are the host's as soon as it has a listener; namespaces then guard all theirs
@@ -121,24 +125,25 @@ static int open_plane(struct sw_live_plane *plane, const struct sw_config *c,
 	return 0;
 }
 
-int sw_planes_open_one(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err)
+int sw_planes_open_one(const struct sw_live *live, struct sw_live_plane *plane,
+		       const struct sw_config *c, struct sw_error *err)
 {
-	struct sw_plane_conf conf = sw_planes_conf(c, plane->netns);
+	struct sw_plane_conf conf = sw_planes_conf(live, c, plane->netns);
 
 	return open_plane(plane, c, &conf, err);
 }
 
 /* The same for a plane that was right once: it does without interfaces that went away. */
-static int open_what_exists(struct sw_live_plane *plane, const struct sw_config *c,
+static int open_what_exists(const struct sw_live *live, struct sw_live_plane *plane,
 			    struct sw_error *err)
 {
-	struct sw_plane_conf conf = sw_planes_conf(c, plane->netns);
+	struct sw_plane_conf conf = sw_planes_conf(live, live->conf, plane->netns);
 	char **names;
 	int e;
 
 	conf.n_interfaces = existing(&conf, &names);
 	conf.interfaces = names;
-	e = names ? open_plane(plane, c, &conf, err) : sw_fail(err, -ENOMEM, "no memory");
+	e = names ? open_plane(plane, live->conf, &conf, err) : sw_fail(err, -ENOMEM, "no memory");
 	free(names);
 	return e;
 }
@@ -162,9 +167,10 @@ static void wait_for(struct sw_live_plane *plane, const struct sw_error *why)
 	plane->error = *why;
 }
 
-int sw_planes_try(struct sw_live_plane *plane, const struct sw_config *c, struct sw_error *err)
+int sw_planes_try(const struct sw_live *live, struct sw_live_plane *plane,
+		  const struct sw_config *c, struct sw_error *err)
 {
-	int e = sw_planes_open_one(plane, c, err);
+	int e = sw_planes_open_one(live, plane, c, err);
 
 	if (e < 0 && is_missing(plane->netns)) {
 		wait_for(plane, err);
@@ -184,7 +190,7 @@ int sw_planes_open(struct sw_live *live, struct sw_error *err)
 		struct sw_live_plane *plane = &live->planes[i];
 
 		plane->gates = sw_gates_make(live, plane, live->conf);
-		e = plane->gates ? sw_planes_try(plane, live->conf, err)
+		e = plane->gates ? sw_planes_try(live, plane, live->conf, err)
 				 : sw_fail(err, -ENOMEM, "no memory");
 	}
 	if (e < 0)
@@ -197,6 +203,7 @@ static void settle(struct sw_live *live, struct sw_live_plane *plane)
 	if (plane->is_new)
 		sw_totals_start(live, plane);
 	plane->is_new = false;
+	sw_steering_plane(live, plane);
 	sw_gates_permit(live, plane);
 	sw_gates_write(live, plane);
 }
@@ -212,7 +219,7 @@ static void open_again(struct sw_live *live, struct sw_live_plane *plane)
 {
 	struct sw_error err = {0};
 
-	if (open_what_exists(plane, live->conf, &err) < 0) {
+	if (open_what_exists(live, plane, &err) < 0) {
 		wait_for(plane, &err);
 		return;
 	}
@@ -223,7 +230,7 @@ static void open_again(struct sw_live *live, struct sw_live_plane *plane)
 /* 0: as it was opened; 1: to be opened again; negative: its namespace is gone. */
 static int what_changed(const struct sw_live *live, const struct sw_live_plane *plane)
 {
-	struct sw_plane_conf conf = sw_planes_conf(live->conf, plane->netns);
+	struct sw_plane_conf conf = sw_planes_conf(live, live->conf, plane->netns);
 	int changed = sw_plane_changed(plane->plane);
 	char **names;
 	size_t n;

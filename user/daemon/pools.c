@@ -30,9 +30,12 @@ void sw_pool_update(struct sw_live_pool *pool)
 				    .drain = pool->drain};
 	enum sw_pool_state was = pool->state;
 
-	for (size_t i = 0; i < pool->n_workers; i++)
-		in.busy += pool->workers[i]->load.busy;
+	for (size_t i = 0; i < pool->n_workers; i++) {
+		in.draining += pool->workers[i]->drain;
+		in.busy += pool->workers[i]->load.busy && !pool->workers[i]->drain;
+	}
 	pool->state = sw_pool_decide(&in, now_ms);
+	sw_steering_apply(pool);
 	if (pool->state == was)
 		return;
 	sw_gates_apply(pool);

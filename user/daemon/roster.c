@@ -38,7 +38,12 @@ static struct sw_live_worker *new_worker(struct sw_live *live, struct sw_live_po
 	w->conf = conf;
 	w->pool = pool;
 	w->target = -1;
+	w->id = -1;
+	w->drain = conf->drain;
+	w->drain_since_ms = sw_now_ms();
 	sw_worker_init(&w->load, conf->start_rank, conf->dp_size);
+	if (!conf->source.url)
+		return w; /* its load is not read */
 	if (sw_scraper_add(live->scraper, &target, sw_worker_scraped, w, &w->target, err) < 0) {
 		free(w);
 		return NULL;
@@ -50,6 +55,8 @@ static bool same_source(const struct sw_worker_conf *a, const struct sw_worker_c
 {
 	const struct sw_source_conf *s = &a->source, *t = &b->source;
 
+	if (!s->url && memcmp(&a->at, &b->at, sizeof(a->at)))
+		return false; /* nothing but its address tells it */
 	return a->start_rank == b->start_rank && a->dp_size == b->dp_size &&
 	       sw_same_text(s->url, t->url) && s->engine == t->engine &&
 	       s->hints.kv_total == t->hints.kv_total &&
@@ -97,6 +104,8 @@ static int build_pool(struct sw_live *live, struct sw_live_pool *pool,
 	pool->conf = conf;
 	pool->live = live;
 	pool->since_ms = sw_now_ms();
+	pool->row = -1;
+	pool->cap = UINT64_MAX;
 	pool->workers = calloc(conf->n_workers + 1, sizeof(struct sw_live_worker *));
 	if (!pool->workers)
 		return sw_fail(err, -ENOMEM, "no memory");
@@ -139,6 +148,17 @@ void sw_pools_discard(struct sw_live *live, struct sw_live_pool *pools, size_t n
 	unclaim(live->pools, live->n_pools);
 }
 
+/* An operator's word stands until the configuration says something new. */
+static void settle_drain(struct sw_live_worker *w, const struct sw_worker_conf *conf)
+{
+	if (conf->drain == w->conf->drain || conf->drain == w->drain)
+		return;
+	w->drain = conf->drain;
+	w->drain_since_ms = sw_now_ms();
+	sw_log(SW_INFO, "pool %s: worker %s: drain %s by the configuration", w->pool->conf->name,
+	       conf->name, w->drain ? "on" : "off");
+}
+
 /* Takes over what an operator and time made of a pool, and ties the workers to their new home. */
 static void settle(struct sw_live_pool *pool, const struct sw_live_pool *old)
 {
@@ -148,8 +168,11 @@ static void settle(struct sw_live_pool *pool, const struct sw_live_pool *old)
 		pool->force = old->force;
 		pool->force_until_ms = old->force_until_ms;
 		pool->drain = old->drain;
+		pool->credit = old->credit;
+		pool->uncapped = old->uncapped;
 	}
 	for (size_t i = 0; i < pool->n_workers; i++) {
+		settle_drain(pool->workers[i], &pool->conf->workers[i]);
 		pool->workers[i]->pool = pool;
 		pool->workers[i]->conf = &pool->conf->workers[i];
 	}

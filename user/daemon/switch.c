@@ -19,7 +19,7 @@ static struct sw_live_plane *find_plane(struct sw_live *live, const char *netns)
 static bool same_attachment(const struct sw_plane_conf *a, const struct sw_plane_conf *b)
 {
 	if (a->attach != b->attach || a->n_interfaces != b->n_interfaces ||
-	    strcmp(a->pin_root, b->pin_root))
+	    a->lookup != b->lookup || strcmp(a->pin_root, b->pin_root))
 		return false;
 	for (size_t i = 0; i < a->n_interfaces; i++)
 		if (strcmp(a->interfaces[i], b->interfaces[i]))
@@ -41,16 +41,16 @@ static bool same_indices(const struct sw_config *was, const struct sw_config *is
 static int switch_plane(struct sw_live *live, struct sw_live_plane *old, struct sw_live_plane *new,
 			struct sw_config *next, struct sw_error *err)
 {
-	struct sw_plane_conf was = sw_planes_conf(live->conf, new->netns);
-	struct sw_plane_conf is = sw_planes_conf(next, new->netns);
+	struct sw_plane_conf was = sw_planes_conf(live, live->conf, new->netns);
+	struct sw_plane_conf is = sw_planes_conf(live, next, new->netns);
 	int e;
 
 	if (!old || !old->plane)
-		return sw_planes_try(new, next, err);
+		return sw_planes_try(live, new, next, err);
 	if (!same_indices(live->conf, next))
 		sw_gates_pause(live, old);
 	if (!same_attachment(&was, &is)) {
-		e = sw_planes_open_one(new, next, err);
+		e = sw_planes_open_one(live, new, next, err);
 		new->is_new = false; /* the same maps, counted on */
 		return e;
 	}
@@ -74,7 +74,7 @@ static void switch_back(struct sw_live *live, struct sw_live_plane *old, struct 
 		sw_plane_close(new->plane, 0);
 	if (!shared)
 		return;
-	e = attached ? sw_planes_open_one(old, live->conf, &err)
+	e = attached ? sw_planes_open_one(live, old, live->conf, &err)
 		     : sw_plane_configure(old->plane, live->conf, &err);
 	if (e < 0)
 		sw_log(SW_ERROR, "%s", err.text);
@@ -142,17 +142,21 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	struct sw_listener_counts *offsets = sw_totals_carry(live, next);
 	struct sw_live_plane *planes = NULL;
 	struct sw_live_pool *pools = NULL;
+	struct sw_steering_change *steering = NULL;
 	size_t n_planes = 0;
 	int e = servers && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
 
 	if (!e)
 		e = sw_pools_build(live, next, &pools, err);
-	if (!e) {
+	if (!e)
+		e = sw_steering_prepare(live, next, pools, &steering, err);
+	if (!e)
 		e = switch_planes(live, next, &planes, &n_planes, err);
-		if (e)
-			sw_pools_discard(live, pools, next->n_pools);
-	}
 	if (e) {
+		if (steering)
+			sw_steering_undo(live, steering);
+		if (pools)
+			sw_pools_discard(live, pools, next->n_pools);
 		free(offsets);
 		free(servers);
 		return e;
@@ -165,6 +169,7 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	live->conf = next;
 	live->offsets = offsets;
 	live->servers = servers;
+	sw_steering_commit(live, steering);
 	sw_pools_tick(live);
 	sw_planes_settle(live);
 	return 0;

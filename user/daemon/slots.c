@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Slot rows of workers and guarded pools while pools come and go: which id stands for whom, what it
+ * may hold, and when it is free for another. Who may be given new connections is steer.c's matter.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "daemon/steering.h"
+
+#define LEAVE_MS 1100 /* a connection may have been on its way to a row when it left its pool */
+
+/* ---- planning ----------------------------------------------------------------------------- */
+
+/* Keys of all that `pools` need, and their places in a plan: -1 stays where nothing is needed. */
+static size_t collect(const struct sw_live_pool *pools, size_t n_pools, struct sw_id_key *keys,
+		      int *places)
+{
+	size_t n = 0;
+	int place = 0;
+
+	for (size_t i = 0; i < n_pools; i++) {
+		const struct sw_pool_conf *p = pools[i].conf;
+
+		for (size_t j = 0; j < p->n_workers; j++, place++) {
+			if (p->steer.by == SW_STEER_NONE)
+				continue;
+			keys[n] = sw_id_of_worker(p->workers[j].at.addr, p->workers[j].at.port);
+			places[n++] = place;
+		}
+		if (sw_pool_has_row(p)) {
+			keys[n] = sw_id_of_pool(p->name, p->steer.count == SW_COUNT_REPORTS);
+			places[n++] = place;
+		}
+		place++;
+	}
+	return n;
+}
+
+static int assign(const struct sw_steering *s, const struct sw_live_pool *pools, size_t n_pools,
+		  struct sw_slots_plan *plan, struct sw_error *err)
+{
+	struct sw_id_key *keys = calloc(plan->n + 1, sizeof(*keys));
+	int *places = calloc(plan->n + 1, sizeof(*places));
+	int *ids = calloc(plan->n + 1, sizeof(*ids));
+	size_t n;
+	int e = -ENOMEM;
+
+	if (keys && places && ids) {
+		n = collect(pools, n_pools, keys, places);
+		e = sw_ids_assign(s->rows, keys, n, ids);
+		for (size_t i = 0; !e && i < n; i++)
+			plan->ids[places[i]] = ids[i];
+	}
+	free(ids);
+	free(places);
+	free(keys);
+	if (e == -ENOSPC)
+		return sw_fail(err, e,
+			       "more than %d workers and counted pools, those included that have "
+			       "left and have connections yet ('spillway status' lists them)",
+			       SW_MAX_WORKERS);
+	return e ? sw_fail(err, e, "no memory") : 0;
+}
+
+static void name_by_address(const struct sw_worker_row *row, char *out, size_t size)
+{
+	static const __u8 mapped[12] = {[10] = 0xff, [11] = 0xff};
+	bool v4 = !memcmp(row->addr, mapped, sizeof(mapped));
+	char addr[INET6_ADDRSTRLEN];
+
+	if (row->flags & SW_WF_ROW)
+		snprintf(out, size, "pool #%016llx", (unsigned long long)row->tag);
+	else
+		snprintf(out, size, v4 ? "%s:%u" : "[%s]:%u",
+			 inet_ntop(v4 ? AF_INET : AF_INET6, row->addr + (v4 ? 12 : 0), addr,
+				   sizeof(addr)),
+			 row->port);
+}
+
+/* As it was known until now. */
+static void name_row(const struct sw_steering *s, int id, char *out, size_t size)
+{
+	const struct sw_live *live = s->live;
+
+	for (size_t i = 0; i < live->n_pools; i++) {
+		const struct sw_live_pool *p = &live->pools[i];
+
+		if (p->row == id) {
+			snprintf(out, size, "%s", p->conf->name);
+			return;
+		}
+		for (size_t j = 0; j < p->n_workers; j++) {
+			if (p->workers[j]->id != id)
+				continue;
+			snprintf(out, size, "%s/%s", p->conf->name, p->workers[j]->conf->name);
+			return;
+		}
+	}
+	name_by_address(&s->rows[id], out, size);
+}
+
+static bool plan_holds(const struct sw_slots_plan *plan, int id)
+{
+	for (size_t i = 0; i < plan->n; i++)
+		if (plan->ids[i] == id)
+			return true;
+	return false;
+}
+
+static const struct sw_live_leaving *find_leaving(const struct sw_live *live, int id)
+{
+	for (size_t i = 0; i < live->n_leaving; i++)
+		if (live->leaving[i].id == id)
+			return &live->leaving[i];
+	return NULL;
+}
+
+static int list_leaving(const struct sw_steering *s, struct sw_slots_plan *plan,
+			struct sw_error *err)
+{
+	uint64_t now_ms = sw_now_ms();
+
+	plan->leaving = calloc(SW_MAX_WORKERS, sizeof(*plan->leaving));
+	if (!plan->leaving)
+		return sw_fail(err, -ENOMEM, "no memory");
+	for (int id = 0; id < SW_MAX_WORKERS; id++) {
+		struct sw_live_leaving *l = &plan->leaving[plan->n_leaving];
+		const struct sw_live_leaving *known = find_leaving(s->live, id);
+
+		if (sw_id_free(&s->rows[id]) || plan_holds(plan, id))
+			continue;
+		l->id = id;
+		l->since_ms = now_ms;
+		if (known)
+			*l = *known;
+		else
+			name_row(s, id, l->name, sizeof(l->name));
+		plan->n_leaving++;
+	}
+	return 0;
+}
+
+int sw_slots_plan(const struct sw_steering *s, const struct sw_live_pool *pools, size_t n_pools,
+		  struct sw_slots_plan *out, struct sw_error *err)
+{
+	int e;
+
+	*out = (struct sw_slots_plan){0};
+	for (size_t i = 0; i < n_pools; i++)
+		out->n += pools[i].conf->n_workers + 1;
+	out->ids = malloc((out->n + 1) * sizeof(*out->ids));
+	if (!out->ids)
+		return sw_fail(err, -ENOMEM, "no memory");
+	for (size_t i = 0; i < out->n; i++)
+		out->ids[i] = -1;
+	e = assign(s, pools, n_pools, out, err);
+	if (!e)
+		e = list_leaving(s, out, err);
+	if (e)
+		sw_slots_plan_free(out);
+	return e;
+}
+
+void sw_slots_plan_free(struct sw_slots_plan *plan)
+{
+	free(plan->ids);
+	free(plan->leaving);
+	*plan = (struct sw_slots_plan){0};
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+void sw_slots_read(struct sw_steering *s)
+{
+	for (unsigned id = 0; id < SW_MAX_WORKERS; id++)
+		sw_steer_get_worker(s->live->steer, id, &s->rows[id]);
+}
+
+static void write_row(struct sw_steering *s, int id, const struct sw_worker_row *row)
+{
+	int e = sw_steer_set_worker(s->live->steer, (unsigned)id, row);
+
+	if (e && memcmp(&s->rows[id], row, sizeof(*row)))
+		sw_log(SW_ERROR, "cannot write slot row %d: %s", id, strerror(-e));
+	s->rows[id] = *row;
+}
+
+/* Credits are never given back. Without the flag the next recount makes of them what there is. */
+static void begin_leaving(struct sw_steering *s, const struct sw_live_leaving *l)
+{
+	struct sw_worker_row row = s->rows[l->id];
+	struct sw_slot slot;
+
+	sw_steer_slot(s->live->steer, (unsigned)l->id, &slot);
+	if (row.flags & SW_WF_CREDIT) {
+		row.flags &= ~SW_WF_CREDIT;
+		write_row(s, l->id, &row);
+		sw_log(SW_INFO, "%s was removed; its id %d is kept for now", l->name, l->id);
+	} else {
+		sw_log(SW_INFO,
+		       "%s was removed with %u connections; its id %d is kept until they end",
+		       l->name, slot.inuse, l->id);
+	}
+}
+
+void sw_slots_commit(struct sw_steering *s, struct sw_slots_plan *plan)
+{
+	struct sw_live *live = s->live;
+	const int *id = plan->ids;
+
+	for (size_t i = 0; i < plan->n_leaving; i++)
+		if (!find_leaving(live, plan->leaving[i].id))
+			begin_leaving(s, &plan->leaving[i]);
+	free(live->leaving);
+	live->leaving = plan->leaving;
+	live->n_leaving = plan->n_leaving;
+	plan->leaving = NULL;
+	for (size_t i = 0; i < live->n_pools; i++) {
+		struct sw_live_pool *p = &live->pools[i];
+
+		p->cap = sw_pool_cap(p->conf);
+		for (size_t j = 0; j < p->n_workers; j++) {
+			p->workers[j]->id = *id++;
+			p->workers[j]->cap = sw_pool_worker_cap(p->conf, j);
+		}
+		p->row = *id++;
+	}
+	sw_slots_plan_free(plan);
+}
+
+/* The one namespace in which a pool's workers listen, by its cookie; 0: there are several, or it
+ * is not known. */
+static uint64_t listens_in(const struct sw_steering *s, const struct sw_live_pool *p)
+{
+	uint64_t cookie = 0;
+
+	for (size_t i = 0; i < s->overflows.n; i++) {
+		const struct sw_overflow *o = s->overflows.list[i];
+
+		if (strcmp(o->pool, p->conf->name))
+			continue;
+		if (cookie && cookie != o->id.cookie)
+			return 0;
+		cookie = o->id.cookie;
+	}
+	return cookie;
+}
+
+static struct sw_worker_row worker_row(const struct sw_steering *s, const struct sw_live_worker *w)
+{
+	const struct sw_live_pool *p = w->pool;
+	struct sw_worker_row row = {
+		.port = w->conf->at.port,
+		.pool = (uint16_t)(p - p->live->pools),
+		.cap = w->cap,
+		.engine = (uint32_t)(w->conf->engine_limit < SW_NO_CAP ? w->conf->engine_limit : 0),
+	};
+
+	memcpy(row.addr, w->conf->at.addr, sizeof(row.addr));
+	if (p->conf->steer.by == SW_STEER_LOCAL)
+		row.tag = listens_in(s, p);
+	return row;
+}
+
+/* A worker in two pools may hold what both of them allow. */
+static void gather(const struct sw_steering *s, const struct sw_live_worker *w,
+		   struct sw_worker_row *rows, bool *given)
+{
+	struct sw_worker_row row = worker_row(s, w), *r = &rows[w->id];
+
+	if (!given[w->id]) {
+		*r = row;
+		given[w->id] = true;
+		return;
+	}
+	if (row.cap < r->cap)
+		r->cap = row.cap;
+	if (w->pool->conf->steer.by == SW_STEER_LOCAL) { /* who listens here is told by the pool */
+		r->pool = row.pool;
+		r->tag = row.tag;
+	}
+}
+
+static void write_pool_row(struct sw_steering *s, struct sw_live_pool *p)
+{
+	struct sw_id_key key =
+		sw_id_of_pool(p->conf->name, p->conf->steer.count == SW_COUNT_REPORTS);
+	struct sw_worker_row row = {.pool = (uint16_t)(p - p->live->pools),
+				    .flags = key.flags,
+				    .tag = key.tag,
+				    .cap = (uint32_t)(p->cap < SW_NO_CAP ? p->cap : SW_NO_CAP)};
+
+	for (size_t i = 0; i < p->n_workers; i++)
+		row.engine += (uint32_t)p->conf->workers[i].engine_limit;
+	if (p->uncapped)
+		row.cap = SW_NO_CAP;
+	if (key.flags & SW_WF_CREDIT)
+		row.cap = s->rows[p->row].cap; /* until the next report */
+	write_row(s, p->row, &row);
+}
+
+void sw_slots_write(struct sw_steering *s)
+{
+	struct sw_worker_row rows[SW_MAX_WORKERS];
+	bool given[SW_MAX_WORKERS] = {false};
+	struct sw_live *live = s->live;
+
+	for (size_t i = 0; i < live->n_pools; i++) {
+		struct sw_live_pool *p = &live->pools[i];
+
+		for (size_t j = 0; j < p->n_workers; j++)
+			if (p->workers[j]->id >= 0)
+				gather(s, p->workers[j], rows, given);
+		if (p->row >= 0)
+			write_pool_row(s, p);
+	}
+	for (int id = 0; id < SW_MAX_WORKERS; id++)
+		if (given[id])
+			write_row(s, id, &rows[id]);
+}
+
+/* ---- credits ------------------------------------------------------------------------------ */
+
+static uint64_t in_flight(const struct sw_live_worker *w)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SW_MAX_RANKS; i++)
+		n += w->load.rank[i].value[SW_SIG_RUNNING] + w->load.rank[i].value[SW_SIG_WAITING];
+	return n;
+}
+
+void sw_slots_credit(struct sw_steering *s, struct sw_live_pool *p, uint64_t now_ms)
+{
+	uint64_t cap = 0, reported = 0;
+	struct sw_worker_row row;
+	struct sw_slot slot;
+
+	if (p->row < 0 || p->conf->steer.count != SW_COUNT_REPORTS)
+		return;
+	for (size_t i = 0; i < p->n_workers; i++) {
+		const struct sw_live_worker *w = p->workers[i];
+
+		if (w->load.busy || w->drain)
+			continue;
+		cap += w->cap;
+		reported += in_flight(w);
+	}
+	sw_steer_slot(s->live->steer, (unsigned)p->row, &slot);
+	if (p->uncapped)
+		cap = SW_NO_CAP;
+	sw_credit_note(&p->credit, slot.inuse, now_ms);
+	row = s->rows[p->row];
+	row.cap = sw_credit_grant(&p->credit, slot.inuse, cap, reported,
+				  p->conf->steer.report_lag_ms, now_ms);
+	write_row(s, p->row, &row);
+}
+
+/* ---- leaving ------------------------------------------------------------------------------ */
+
+/* True: the row is nobody's any more. */
+static bool let_go(struct sw_steering *s, const struct sw_live_leaving *l, uint64_t now_ms)
+{
+	const struct sw_worker_row nobody = {0};
+	struct sw_slot slot;
+
+	sw_steer_slot(s->live->steer, (unsigned)l->id, &slot);
+	if (now_ms - l->since_ms < LEAVE_MS || slot.inuse ||
+	    sw_steer_renew(s->live->steer, (unsigned)l->id))
+		return false;
+	write_row(s, l->id, &nobody);
+	sw_log(SW_INFO, "%s has left: its last connection ended after %.1f s", l->name,
+	       (double)(now_ms - l->since_ms) / 1e3);
+	return true;
+}
+
+static void say_drained(const struct sw_steering *s, struct sw_live_worker *w, uint64_t now_ms)
+{
+	struct sw_slot slot;
+
+	if (!w->drain || w->drained || w->id < 0)
+		return;
+	sw_steer_slot(s->live->steer, (unsigned)w->id, &slot);
+	if (slot.inuse)
+		return;
+	w->drained = true;
+	sw_log(SW_INFO, "pool %s: worker %s is drained: it has no connection left after %.1f s",
+	       w->pool->conf->name, w->conf->name, (double)(now_ms - w->drain_since_ms) / 1e3);
+}
+
+void sw_slots_beat(struct sw_steering *s, uint64_t now_ms)
+{
+	struct sw_live *live = s->live;
+	size_t left = 0;
+
+	for (size_t i = 0; i < live->n_leaving; i++)
+		if (!let_go(s, &live->leaving[i], now_ms))
+			live->leaving[left++] = live->leaving[i];
+	live->n_leaving = left;
+	for (size_t i = 0; i < live->n_pools; i++)
+		for (size_t j = 0; j < live->pools[i].n_workers; j++) {
+			struct sw_live_worker *w = live->pools[i].workers[j];
+
+			w->drained &= w->drain;
+			say_drained(s, w, now_ms);
+		}
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What steering has to look after all the time: reservations that nothing came of, counts,
+ * suspects, listening workers, idle connections to busy ones. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "daemon/steering.h"
+
+#define TICK_MS		100
+#define PROBE_TICKS	2 /* ticks between looks at suspects */
+#define RECOUNT_MS	5000
+#define RECOUNT_SHARE	100 /* a recount takes at most a hundredth of the time */
+#define CLOSE_BUDGET_NS 20000000ULL
+
+/* ---- reservations and counts -------------------------------------------------------------- */
+
+static void sweep(struct sw_steering *s)
+{
+	struct sw_live *live = s->live;
+	int failing = 0;
+
+	for (size_t i = 0; i < live->n_planes; i++) {
+		struct sw_live_plane *plane = &live->planes[i];
+		int n = 0;
+
+		if (plane->plane && sw_planes_look_up(live->conf, plane->netns))
+			n = sw_plane_sweep(plane->plane);
+		if (n < 0)
+			failing = n;
+	}
+	if (failing && failing != s->sweep_failing)
+		sw_log(SW_ERROR, "cannot sweep reservations: %s", strerror(-failing));
+	s->sweep_failing = failing;
+}
+
+static void recount(struct sw_steering *s, uint64_t now_ms)
+{
+	struct sw_live *live = s->live;
+	struct sw_recount r = {0};
+	int e = sw_steer_recount(live->steer, &r);
+	uint64_t pause = r.took_ns / 1000000 * RECOUNT_SHARE;
+
+	live->recounts++;
+	s->recount_at_ms = now_ms + (pause > RECOUNT_MS ? pause : RECOUNT_MS);
+	if (e < 0 && e != s->recount_failing)
+		sw_log(SW_ERROR, "cannot recount connections: %s", strerror(-e));
+	s->recount_failing = e < 0 ? e : 0;
+	if (e < 0 || !r.corrected)
+		return;
+	live->recount = r;
+	sw_log(SW_WARN,
+	       "recount: %u workers had a wrong number of connections, %" PRIu64
+	       " were put right in %" PRIu64 " us",
+	       r.rows, r.corrected, r.took_ns / 1000);
+}
+
+/* ---- suspects ----------------------------------------------------------------------------- */
+
+static void note_suspect(struct sw_live_worker *w, uint64_t now_ms)
+{
+	bool suspect = sw_steer_suspect(w->pool->live->steer, (unsigned)w->id);
+
+	if (suspect == w->suspect)
+		return;
+	w->suspect = suspect;
+	if (suspect) {
+		w->suspect_since_ms = now_ms;
+		sw_log(SW_WARN,
+		       "pool %s: worker %s is suspect: a connection to it could not be made; new "
+		       "ones go elsewhere until it answers",
+		       w->pool->conf->name, w->conf->name);
+	} else {
+		sw_log(SW_INFO, "pool %s: worker %s answers again after %.1f s",
+		       w->pool->conf->name, w->conf->name,
+		       (double)(now_ms - w->suspect_since_ms) / 1e3);
+	}
+}
+
+/* Where connections to a pool's workers come from. */
+static const char *netns_of(const struct sw_live_pool *p)
+{
+	const struct sw_config *c = p->live->conf;
+
+	for (size_t i = 0; p->conf->steer.by == SW_STEER_LOCAL && i < c->n_listeners; i++)
+		if (&p->live->pools[c->listeners[i].pool] == p)
+			return c->listeners[i].netns;
+	return p->conf->steer.netns;
+}
+
+/* Each time the turn begins with another one, as only a few can be asked at a time. */
+static void look_at_suspects(struct sw_steering *s, uint64_t now_ms)
+{
+	struct sw_live *live = s->live;
+	size_t turn = s->ticks / PROBE_TICKS;
+
+	for (size_t i = 0; i < live->n_pools; i++) {
+		struct sw_live_pool *p = &live->pools[(i + turn) % live->n_pools];
+
+		for (size_t j = 0; j < p->n_workers; j++) {
+			struct sw_live_worker *w = p->workers[(j + turn) % p->n_workers];
+
+			if (w->id < 0)
+				continue;
+			note_suspect(w, now_ms);
+			if (w->suspect)
+				sw_probe_start(s->probes, w->id, w->conf->at.addr, w->conf->at.port,
+					       netns_of(p));
+		}
+	}
+}
+
+static void on_answer(void *arg, int id)
+{
+	struct sw_steering *s = arg;
+
+	sw_steer_clear_suspect(s->live->steer, (unsigned)id);
+}
+
+/* ---- idle connections --------------------------------------------------------------------- */
+
+static bool is_avoided(const struct sw_live_worker *w, uint64_t now_ms)
+{
+	const struct sw_live_pool *p = w->pool;
+
+	if (w->drain || p->steer.flags & SW_SF_CLOSED)
+		return true;
+	return w->load.busy && !(p->force == SW_FORCE_OPEN && sw_live_forced(p, now_ms));
+}
+
+static void close_idle_of(struct sw_steering *s, const struct sw_live_worker *w)
+{
+	struct sw_slot slot;
+	int n;
+
+	sw_steer_slot(s->live->steer, (unsigned)w->id, &slot);
+	if (!slot.inuse)
+		return;
+	n = sw_steer_close_idle(s->live->steer, (unsigned)w->id,
+				w->pool->conf->steer.idle_close_after_ms);
+	if (n > 0)
+		sw_log(SW_DEBUG, "pool %s: closed %d idle connections to %s", w->pool->conf->name,
+		       n, w->conf->name);
+	if (n != -EOPNOTSUPP)
+		return;
+	s->cannot_close = true;
+	sw_log(SW_WARN,
+	       "pool %s: close_idle does nothing: it needs Linux 6.5; requests over connections "
+	       "that routers keep open are not steered",
+	       w->pool->conf->name);
+}
+
+/* Looking through all connections takes a while: what is not reached has its turn sooner next
+ * time. */
+static void close_idle(struct sw_steering *s, uint64_t now_ms)
+{
+	uint64_t until_ns = sw_now_ns() + CLOSE_BUDGET_NS;
+	struct sw_live *live = s->live;
+
+	for (size_t i = 0; i < live->n_pools && !s->cannot_close; i++) {
+		struct sw_live_pool *p = &live->pools[(i + s->ticks) % live->n_pools];
+
+		for (size_t j = 0; j < p->n_workers && p->conf->steer.close_idle; j++) {
+			struct sw_live_worker *w = p->workers[(j + s->ticks) % p->n_workers];
+
+			if (sw_now_ns() > until_ns)
+				return;
+			if (w->id >= 0 && is_avoided(w, now_ms))
+				close_idle_of(s, w);
+		}
+	}
+}
+
+/* ---- timers ------------------------------------------------------------------------------- */
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct sw_steering *s = arg;
+	uint64_t now_ms = sw_now_ms();
+
+	(void)fd;
+	(void)what;
+	if (!s->live->steer || !s->settled)
+		return;
+	s->ticks++;
+	sweep(s);
+	close_idle(s, now_ms);
+	if (s->ticks % PROBE_TICKS == 0)
+		look_at_suspects(s, now_ms);
+	if (now_ms >= s->recount_at_ms)
+		recount(s, now_ms);
+}
+
+void sw_watch_second(struct sw_steering *s)
+{
+	struct sw_live *live = s->live;
+
+	for (size_t i = 0; i < live->n_planes; i++)
+		if (live->planes[i].plane && sw_planes_look_up(live->conf, live->planes[i].netns))
+			sw_plane_find_workers(live->planes[i].plane);
+}
+
+int sw_watch_start(struct sw_steering *s, struct sw_error *err)
+{
+	const struct timeval tv = {.tv_usec = TICK_MS * 1000};
+
+	s->probes = sw_probes_new(s->base, on_answer, s);
+	s->tick = event_new(s->base, -1, EV_PERSIST, on_tick, s);
+	if (!s->probes || !s->tick || event_add(s->tick, &tv)) {
+		sw_watch_stop(s);
+		return sw_fail(err, -ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+void sw_watch_stop(struct sw_steering *s)
+{
+	if (s->tick)
+		event_free(s->tick);
+	s->tick = NULL;
+	sw_probes_free(s->probes);
+	s->probes = NULL;
+}
