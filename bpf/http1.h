@@ -293,15 +293,15 @@ static __always_inline __u32 printable(__u64 word)
 
 static __always_inline int fetch_block(struct reader *r)
 {
-	__u32 len = r->end - r->off;
+	__u32 more = r->end - r->off - 1; /* bytes beyond the first */
 
 	r->block = r->off;
-	if (len > BLOCK)
-		len = BLOCK;
-	asm volatile("" : "+r"(len)); /* bound the very register that is passed */
-	if (!len || len > BLOCK)
+	if (more >= BLOCK)
+		more = BLOCK - 1;
+	asm volatile("" : "+r"(more)); /* bound the very register that is passed */
+	if (more >= BLOCK)
 		return -1;
-	return bpf_skb_load_bytes(r->skb, r->off, r->stream->block, len);
+	return bpf_skb_load_bytes(r->skb, r->off, r->stream->block, more + 1);
 }
 
 static long read_step(__u32 i, struct reader *r)

@@ -635,6 +635,6 @@ int main(void)
 
 	if (sw_idle_supported())
 		return cmocka_run_group_tests(all, upstreams_up, upstreams_down);
-	print_message("skip: closing idle connections, which this kernel cannot (6.5)\n");
+	puts("skip: closing idle connections, which this kernel cannot (6.5)");
 	return cmocka_run_group_tests(few, upstreams_up, upstreams_down);
 }

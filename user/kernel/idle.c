@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One order to the iterator over TCP sockets; see idle.h. */
+/* Orders to the iterator over TCP sockets; see idle.h. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernel/idle.h"
+#include "kernel/iterate.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof(*(a)))
 
@@ -45,30 +46,6 @@ bool sw_idle_supported(void)
 	return prog >= 0;
 }
 
-/* Runs an iterator program once to its end. */
-static int run(int program)
-{
-	int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL), iter, err = 0;
-	char nothing[64];
-	ssize_t n;
-
-	if (link < 0)
-		return -errno;
-	iter = bpf_iter_create(link);
-	if (iter < 0)
-		err = -errno;
-	else
-		do
-			n = read(iter, nothing, sizeof(nothing));
-		while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	if (iter >= 0 && n < 0)
-		err = -errno;
-	if (iter >= 0)
-		close(iter);
-	close(link);
-	return err;
-}
-
 int sw_idle_close(int program, int orders, unsigned id, unsigned idle_ms)
 {
 	struct close_order order = {.slot = id + 1, .idle_ms = idle_ms};
@@ -77,7 +54,7 @@ int sw_idle_close(int program, int orders, unsigned id, unsigned idle_ms)
 
 	if (bpf_map_update_elem(orders, &zero, &order, BPF_ANY))
 		return -errno;
-	err = run(program);
+	err = sw_iterate(program, NULL);
 	if (err)
 		return err;
 	if (bpf_map_lookup_elem(orders, &zero, &order))
