@@ -41,7 +41,7 @@ struct sw_responder {
 	int sockets[2]; /* v4, v6 */
 	struct event *accepting[2], *resume;
 	uint16_t port;
-	TAILQ_HEAD(, connection) connections;
+	TAILQ_HEAD(connections, connection) connections;
 	unsigned n;
 };
 
