@@ -10,6 +10,7 @@
 #include "cookie.h"
 #include "options.h"
 #include "socket.h"
+#include "window.h"
 
 #define HAND_OVER_NOBODY 1
 
@@ -50,31 +51,38 @@ extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
  * the call below is dead code, and an older kernel takes the program. */
 const volatile bool have_hand_over = false;
 
-static __always_inline void count_tuple(const struct packet *p, struct sw_tuple *t)
+/* The stack makes no request of its own for what it is given, so the slot that the look-up of a
+ * listening socket has taken is reserved by hand. NULL: there is none left. */
+static __always_inline const struct sw_tuple *reserve(const struct packet *p)
 {
-	t->netns = netns_cookie;
-	__builtin_memcpy(t->peer, p->saddr, 16);
-	__builtin_memcpy(t->local, p->daddr, 16);
-	t->peer_port = p->sport;
-	t->local_port = p->dport;
+	struct window *w = this_window();
+
+	if (!w)
+		return NULL;
+	w->tuple.netns = netns_cookie;
+	__builtin_memcpy(w->tuple.peer, p->saddr, 16);
+	__builtin_memcpy(w->tuple.local, p->daddr, 16);
+	w->tuple.peer_port = p->sport;
+	w->tuple.local_port = p->dport;
+	return reservation_confirm(&w->tuple) ? NULL : &w->tuple;
 }
 
-/* Gives the connection to a listening socket. Where connections are counted, the look-up of that
- * socket has taken a slot, which is reserved by hand: the stack makes no request of its own. */
 static __always_inline int give(ctx_t *ctx, const struct packet *p, struct bpf_sock *sk,
 				struct bpf_tcp_req_attrs *attrs)
 {
-	struct sw_tuple t = {};
+	const struct sw_tuple *t = NULL;
 	int err;
 
 	if (sk->state != BPF_TCP_LISTEN)
 		return -1;
-	count_tuple(p, &t);
-	if (netns_cookie && reservation_confirm(&t))
-		return -1;
+	if (netns_cookie) {
+		t = reserve(p);
+		if (!t)
+			return HAND_OVER_NOBODY;
+	}
 	err = bpf_sk_assign_tcp_reqsk(ctx, (struct sock *)sk, attrs, sizeof(*attrs));
-	if (netns_cookie && err)
-		reservation_drop(&t);
+	if (err && t)
+		reservation_drop(t);
 	return err;
 }
 

@@ -14,7 +14,7 @@
 #include "maps.h"
 
 #define AF_INET6     10
-#define PICK_TRIES   4 /* workers whose listening socket is gone */
+#define PICK_TRIES   16 /* workers whose listening socket is gone */
 #define EAFNOSUPPORT 97
 
 struct wish { /* what every step knows */
@@ -184,27 +184,39 @@ static __always_inline int take(const struct wish *w)
 	return -PICK_HALF_OPEN;
 }
 
+struct attempt {
+	struct bpf_sk_lookup *ctx;
+	struct wish *w;
+	int slot; /* worker id + 1, 0: none yet; or negative enum pick */
+};
+
+/* 0: this worker has no listening socket for it, try another one. */
+static long attempt(__u32 i, struct attempt *a)
+{
+	(void)i;
+	if (!a->slot)
+		a->slot = take(a->w);
+	if (a->slot < 0 || !assign_worker(a->ctx, a->w, a->slot - 1))
+		return 1;
+	slot_release(a->slot, a->w->pool);
+	a->slot = 0;
+	return 0;
+}
+
 /* 0: the connection has a slot. Or negative enum pick. */
 static __always_inline int take_and_assign(struct bpf_sk_lookup *ctx, struct wish *w)
 {
+	struct attempt a = {.ctx = ctx, .w = w};
 	__u32 pool;
-	int slot = pending_take(w->p, &w->tuple, &pool), i; /* it came again */
 
-	if (!slot)
+	a.slot = pending_take(w->p, &w->tuple, &pool); /* the same packet came again */
+	if (!a.slot)
 		pending_drop(w->p);
-	for (i = 0; i < PICK_TRIES; i++) {
-		if (!slot)
-			slot = take(w);
-		if (slot < 0)
-			return slot;
-		if (!assign_worker(ctx, w, slot - 1)) {
-			pending_hold(w->p, &w->tuple, slot, w->pool);
-			return 0;
-		}
-		slot_release(slot, w->pool);
-		slot = 0;
-	}
-	return -PICK_NONE;
+	bpf_loop(PICK_TRIES, attempt, &a, 0);
+	if (a.slot <= 0)
+		return a.slot ? a.slot : -PICK_NONE;
+	pending_hold(w->p, &w->tuple, a.slot, w->pool);
+	return 0;
 }
 
 /* ---- nothing is free ------------------------------------------------------------------------- */

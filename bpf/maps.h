@@ -127,10 +127,12 @@ struct request {
 	__u32 family;	   /* of the answer, when it is shed */
 };
 
-/* Scratch of a CPU: the segment at hand, see window.h, and what request.h makes of it. */
+/* Scratch of a CPU: the segment at hand, see window.h, what request.h makes of it, and the name of
+ * its connection where that is counted. */
 struct window {
 	__u8 bytes[640];
 	struct request request;
+	struct sw_tuple tuple;
 };
 
 struct {

@@ -29,6 +29,9 @@ static const char *const programs[HOOKS] = {
 	[HOOK_TC] = "spillway_tc",
 };
 
+static const char *const counting[] = {"spillway_lookup", "spillway_sweep", "spillway_find",
+				       "spillway_sockops"};
+
 static const char *const maps[MAPS] = {
 	[MAP_PORTS] = "ports",	   [MAP_ADDRESSES] = "addresses",   [MAP_LISTENERS] = "listeners",
 	[MAP_LOCAL] = "local",	   [MAP_POOLS] = "pools",	    [MAP_ANSWERS] = "answers",
@@ -118,15 +121,26 @@ static bool enter_namespace(struct world *w)
 
 /* ---- programs ---------------------------------------------------------------------------- */
 
-static bool wanted(const char *name)
+static bool is_in(const char *name, const char *const *names, size_t n)
 {
-	for (unsigned i = 0; i < HOOKS; i++)
-		if (!strcmp(name, programs[i]))
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, names[i]))
 			return true;
 	return false;
 }
 
-static struct spillway *load(bool hand_over)
+static uint64_t this_namespace(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len);
+	close(fd);
+	return cookie;
+}
+
+static struct spillway *load(bool hand_over, bool counted)
 {
 	struct spillway *skel = spillway__open();
 	struct bpf_program *prog;
@@ -134,9 +148,14 @@ static struct spillway *load(bool hand_over)
 	if (!skel)
 		return NULL;
 	skel->rodata->have_hand_over = hand_over;
+	skel->rodata->netns_cookie = counted ? this_namespace() : 0;
 	bpf_map__set_max_entries(skel->maps.answers, ANSWER_SETS * SW_ANSWERS_PER_SET);
-	bpf_object__for_each_program (prog, skel->obj)
-		bpf_program__set_autoload(prog, wanted(bpf_program__name(prog)));
+	bpf_object__for_each_program (prog, skel->obj) {
+		const char *name = bpf_program__name(prog);
+
+		bpf_program__set_autoload(prog, is_in(name, programs, HOOKS) ||
+							(counted && is_in(name, counting, 4)));
+	}
 	if (spillway__load(skel)) {
 		spillway__destroy(skel);
 		return NULL;
@@ -151,17 +170,17 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 }
 
 /* With hand-over where the kernel has it; only the last failure is worth a message. */
-static bool load_programs(struct world *w)
+static bool load_programs(struct world *w, bool counted)
 {
 	const char *without = getenv("PACKET_NO_HAND_OVER");
 	libbpf_print_fn_t print = libbpf_set_print(quiet);
 
 	w->hand_over = !without;
-	w->skel = w->hand_over ? load(true) : NULL;
+	w->skel = w->hand_over ? load(true, counted) : NULL;
 	libbpf_set_print(print);
 	if (!w->skel) {
 		w->hand_over = false;
-		w->skel = load(false);
+		w->skel = load(false, counted);
 		printf("hand-over: %s\n", without ? "off by request" : "this kernel has none");
 	}
 	if (!w->skel)
@@ -176,7 +195,7 @@ static bool load_programs(struct world *w)
 
 /* ---- life of a test ----------------------------------------------------------------------- */
 
-int world_up(void **state)
+static int up(void **state, bool counted)
 {
 	struct rlimit memory = {RLIM_INFINITY, RLIM_INFINITY};
 	struct world *w = calloc(1, sizeof(*w));
@@ -185,10 +204,20 @@ int world_up(void **state)
 	*state = w;
 	w->n_cpus = libbpf_num_possible_cpus();
 	w->next_port = 20000;
-	if (!enter_namespace(w) || !load_programs(w))
+	if (!enter_namespace(w) || !load_programs(w, counted))
 		return -1;
 	tables_fill(w);
 	return 0;
+}
+
+int world_up(void **state)
+{
+	return up(state, false);
+}
+
+int world_up_counted(void **state)
+{
+	return up(state, true);
 }
 
 int world_down(void **state)

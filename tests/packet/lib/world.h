@@ -105,6 +105,8 @@ void world_complain(struct world *w, const char *fmt, ...) __attribute__((format
 #define packet_test(f)	 cmocka_unit_test_setup_teardown(f, world_reset, world_settle)
 #define world_run(tests) cmocka_run_group_tests(tests, world_up, world_down)
 int world_up(void **state);
+/* The same, also with the programs that count connections, see counting.h. */
+int world_up_counted(void **state);
 int world_down(void **state);
 int world_reset(void **state);
 int world_settle(void **state);
