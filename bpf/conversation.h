@@ -346,6 +346,8 @@ static __always_inline int guard(ctx_t *ctx, enum variant variant, __u32 *id)
 		return SW_R_pass_open;
 	if (s.pool->mode == SW_MODE_METERED && is_quiet(ctx, &s))
 		return SW_R_pass_open;
+	if (s.l->flags & SW_LF_PASS_NEW)
+		return SW_R_pass_new;
 	reason = read(ctx, &s.p);
 	if (reason >= 0)
 		return reason;

@@ -11,11 +11,15 @@ typedef struct __sk_buff ctx_t;
 #define CTX_IS_XDP 0
 #define CTX_PASS   TC_ACT_UNSPEC /* also TCX_NEXT: whatever comes behind us still sees the packet */
 #define CTX_DROP   TC_ACT_SHOT
+#ifndef ctx_counts
 #define ctx_counts counts_tc
+#endif
 
 /* A stage of its own for the verifier: it looks at a global function once, whatever called it. Each
  * hook has its own copy, as the context differs. */
+#ifndef STAGE
 #define STAGE(name) tc_##name
+#endif
 
 enum variant {
 	VARIANT_NATIVE,

@@ -32,11 +32,12 @@ enum part {		   /* and where in it we are */
 	    PART_EMPTY_LF, /* and nothing before it */
 };
 
-enum field { FIELD_LENGTH = 1, FIELD_CODING, FIELD_CONNECTION };
+enum field { FIELD_LENGTH = 1, FIELD_CODING, FIELD_CONNECTION, FIELD_EXPECT };
 
 #define FRAME_LENGTH  1
 #define FRAME_CHUNKED 2
 #define STATUS_HEAD   1 /* in place of a status: the request is a HEAD */
+#define STATUS_EXPECT 2 /* it waits for a 100 before its body */
 
 struct stream {
 	__u32 at;      /* sequence number of the next byte to read; what lies before is of no use */
@@ -53,7 +54,7 @@ struct stream {
 struct reader { /* one packet */
 	struct __sk_buff *skb;
 	struct stream *stream;
-	struct upstream *upstream;
+	struct exchange *exchange;
 	__u32 off, end;
 	__u32 block;	/* offset of what is in stream->block */
 	__u32 response; /* 0: requests are read */
@@ -120,7 +121,7 @@ static __always_inline int push_digit(struct stream *s, __u8 c)
 /* Only names with these first letters frame anything. */
 static __always_inline int may_frame(__u8 c)
 {
-	return c == 'c' || c == 't';
+	return c == 'c' || c == 't' || c == 'e';
 }
 
 static __always_inline int push(struct stream *s, __u8 c)
@@ -183,6 +184,7 @@ static __always_inline int end_of_name(struct stream *s, __u8 c)
 	s->field = WORD_IS(s, "content-length")	     ? FIELD_LENGTH
 		   : WORD_IS(s, "transfer-encoding") ? FIELD_CODING
 		   : WORD_IS(s, "connection")	     ? FIELD_CONNECTION
+		   : WORD_IS(s, "expect")	     ? FIELD_EXPECT
 						     : 0;
 	if (s->field)
 		start_part(s, PART_VALUE, s->field == FIELD_LENGTH ? 10 : 0);
@@ -195,6 +197,10 @@ static __always_inline int end_of_name(struct stream *s, __u8 c)
  * they mean. A connection that is to be closed closes by itself. */
 static __always_inline int end_of_value(struct stream *s)
 {
+	if (s->field == FIELD_EXPECT) {
+		s->status = STATUS_EXPECT;
+		return 0;
+	}
 	if (s->field == FIELD_CONNECTION)
 		return !s->length || WORD_IS(s, "keep-alive") ? 0 : -1;
 	if (s->frame || !s->length || (s->field == FIELD_CODING && !WORD_IS(s, "chunked")))

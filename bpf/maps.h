@@ -156,4 +156,11 @@ struct {
 	__type(value, struct sw_counts);
 } counts_tc SEC(".maps") __weak;
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__type(key, __u32);
+	__type(value, struct sw_counts);
+} counts_keep SEC(".maps") __weak;
+
 #endif

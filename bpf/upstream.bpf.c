@@ -25,7 +25,7 @@
 
 /* ---- what is known of a connection ---------------------------------------------------------- */
 
-struct upstream {
+struct exchange {
 	struct stream out,
 		in;    /* requests, written under the socket's lock; responses, under `held` */
 	__u64 last_ns; /* when data last came or went, to a tick */
@@ -41,10 +41,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct upstream);
+	__type(value, struct exchange);
 } upstreams SEC(".maps");
 
-static __always_inline int end_of_request(struct upstream *u, struct stream *s)
+static __always_inline int end_of_request(struct exchange *u, struct stream *s)
 {
 	__u64 bit = 1ULL << (u->asked & 63);
 
@@ -55,7 +55,7 @@ static __always_inline int end_of_request(struct upstream *u, struct stream *s)
 	return 1;
 }
 
-static __always_inline int end_of_response(struct upstream *u, struct stream *s)
+static __always_inline int end_of_response(struct exchange *u, struct stream *s)
 {
 	__u32 head = u->heads >> (u->answered & 63) & 1;
 
@@ -71,8 +71,8 @@ static __always_inline int end_of_response(struct upstream *u, struct stream *s)
 
 static int end_of_head(struct reader *r)
 {
-	return r->response ? end_of_response(r->upstream, r->stream)
-			   : end_of_request(r->upstream, r->stream);
+	return r->response ? end_of_response(r->exchange, r->stream)
+			   : end_of_request(r->exchange, r->stream);
 }
 
 /* ---- packets -------------------------------------------------------------------------------- */
@@ -114,10 +114,10 @@ static __always_inline int of_use(const struct stream *s, const struct segment *
 	return (__s32)(g->seq + g->len - s->at) > 0;
 }
 
-static __always_inline int follow(struct __sk_buff *skb, struct upstream *u, struct stream *s,
+static __always_inline int follow(struct __sk_buff *skb, struct exchange *u, struct stream *s,
 				  const struct segment *g)
 {
-	struct reader r = {.skb = skb, .upstream = u, .stream = s, .response = s == &u->in};
+	struct reader r = {.skb = skb, .exchange = u, .stream = s, .response = s == &u->in};
 	__u32 skip = s->at - g->seq;
 
 	if ((__s32)skip < 0)
@@ -127,13 +127,13 @@ static __always_inline int follow(struct __sk_buff *skb, struct upstream *u, str
 	return read_stream(&r);
 }
 
-static __always_inline void start(struct upstream *u, const struct segment *g)
+static __always_inline void start(struct exchange *u, const struct segment *g)
 {
 	__builtin_memset(u, 0, sizeof(*u));
 	u->out.at = u->in.at = g->seq;
 }
 
-static __always_inline struct upstream *start_upstream(struct bpf_sock *sk)
+static __always_inline struct exchange *start_upstream(struct bpf_sock *sk)
 {
 	struct sw_socket *row = bpf_sk_storage_get(&sockets, sk, NULL, 0);
 
@@ -146,7 +146,7 @@ SEC("?cgroup_skb/egress")
 int spillway_upstream_out(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
-	struct upstream *u;
+	struct exchange *u;
 	struct segment g;
 
 	if (!sk)
@@ -170,7 +170,7 @@ int spillway_upstream_out(struct __sk_buff *skb)
 }
 
 /* Packets come in before the socket is locked, seldom two at a time. */
-static __always_inline void follow_response(struct __sk_buff *skb, struct upstream *u,
+static __always_inline void follow_response(struct __sk_buff *skb, struct exchange *u,
 					    const struct segment *g)
 {
 	if (__sync_lock_test_and_set(&u->held, 1)) {
@@ -186,7 +186,7 @@ SEC("?cgroup_skb/ingress")
 int spillway_upstream_in(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
-	struct upstream *u = sk ? bpf_sk_storage_get(&upstreams, sk, NULL, 0) : NULL;
+	struct exchange *u = sk ? bpf_sk_storage_get(&upstreams, sk, NULL, 0) : NULL;
 	struct segment g;
 
 	if (!u || u->unknown)
@@ -243,7 +243,7 @@ const volatile bool have_sock_destroy = false;
 
 /* All that was written has been acknowledged and is a whole number of requests; all that was
  * received has been read by the router and answers each of them. */
-static __always_inline int is_idle(struct upstream *u, struct tcp_sock *tcp, __u64 idle_ns)
+static __always_inline int is_idle(struct exchange *u, struct tcp_sock *tcp, __u64 idle_ns)
 {
 	return !u->unknown && u->asked && u->asked == u->answered && between(&u->out) &&
 	       between(&u->in) && u->out.at == tcp->write_seq && u->out.at == tcp->snd_una &&
@@ -259,7 +259,7 @@ int spillway_close_idle(struct bpf_iter__tcp *ctx)
 	struct close_order *order;
 	struct sw_socket *row;
 	struct tcp_sock *tcp;
-	struct upstream *u;
+	struct exchange *u;
 	__u32 zero = 0;
 	__u64 idle_ns;
 

@@ -32,7 +32,7 @@ static __always_inline int is_reply(int reason)
 	return reason >= 0 && 1ULL << reason & replies;
 }
 
-static __always_inline int verdict(ctx_t *ctx, enum variant variant, __u32 listener, int reason)
+static __always_inline void count(__u32 listener, int reason)
 {
 	__u64 *count = bpf_map_lookup_elem(&ctx_counts, &listener);
 	__u64 place = reason; /* negative: far over the bound */
@@ -41,6 +41,11 @@ static __always_inline int verdict(ctx_t *ctx, enum variant variant, __u32 liste
 	asm volatile("" : "+r"(place));
 	if (count && place < SW_R_COUNT)
 		count[place]++;
+}
+
+static __always_inline int verdict(ctx_t *ctx, enum variant variant, __u32 listener, int reason)
+{
+	count(listener, reason);
 	if (is_reply(reason))
 		return ctx_transmit(ctx, variant);
 	return 1ULL << reason & drops ? CTX_DROP : CTX_PASS;

@@ -16,6 +16,7 @@
 #define SW_MAX_PATHS	  4096
 #define SW_MAX_EXEMPT	  4096
 #define SW_MAX_ANSWERSETS 256
+#define SW_DEFAULT_FLOWS  65536 /* connections that requests are shed on, unless configured */
 
 /* Cookies live for the current and the previous period of 2^36 ns, about 69 s. */
 #define SW_PERIOD_SHIFT 36
@@ -38,9 +39,12 @@ struct sw_address {
 	__u16 pad;
 };
 
-#define SW_LF_EXEMPT	(1U << 0) /* `exempt` holds CIDRs for this listener's set */
-#define SW_LF_OBSERVE	(1U << 1) /* count what would be shed, shed nothing */
-#define SW_LF_ALL_PATHS (1U << 2) /* every request may be shed, `paths` is not asked */
+#define SW_LF_EXEMPT	(1U << 0)   /* `exempt` holds CIDRs for this listener's set */
+#define SW_LF_OBSERVE	(1U << 1)   /* count what would be shed, shed nothing */
+#define SW_LF_ALL_PATHS (1U << 2)   /* every request may be shed, `paths` is not asked */
+#define SW_LF_KEEP	(1U << 3)   /* requests on established connections are shed too */
+#define SW_LF_PASS_NEW	(1U << 4)   /* new connections are left to the stack */
+#define SW_KEEP_MARK	0x53504c57U /* of our own segments, from TC ingress to TC egress */
 
 struct sw_listener {
 	__u8 addr[16]; /* for the reader of a dump; all zero: any address */
@@ -87,6 +91,9 @@ struct sw_pool {
 	__u64 deadline_ns; /* CLOCK_MONOTONIC; past it nothing new is shed */
 	__u32 mode;	   /* enum sw_mode */
 	__u32 cause;	   /* enum sw_cause, which answers to give */
+	__u32 armed;	   /* 1: it may soon shed; connections are followed from now on, so that the
+			    * first request of each can be shed */
+	__u32 pad;
 };
 
 /* ---- answers ---------------------------------------------------------------------------- */
@@ -98,12 +105,16 @@ enum sw_family {		    /* shape of the body, chosen by the path */
 		 SW_FAMILIES
 };
 
-#define SW_VARIANTS	   8	/* canned Retry-After values per answer, at most */
-#define SW_ANSWER_MAX	   1024 /* bytes of a whole response */
-#define SW_ANSWER_DEFAULT  536	/* bytes without an explicit word of the operator */
-#define SW_ANSWERS_PER_SET (SW_CAUSES * SW_FAMILIES * SW_VARIANTS)
+#define SW_VARIANTS	  8    /* canned Retry-After values per answer, at most */
+#define SW_ANSWER_MAX	  1024 /* bytes of a whole response */
+#define SW_ANSWER_DEFAULT 536  /* bytes without an explicit word of the operator */
+#define SW_ANSWERS_KEEP                                                                            \
+	(SW_CAUSES * SW_FAMILIES * SW_VARIANTS) /* those that keep the connection                  \
+						 */
+#define SW_ANSWERS_PER_SET (2 * SW_ANSWERS_KEEP)
 #define SW_ANSWER_INDEX(set, cause, family, variant)                                               \
-	((((__u32)(set) * SW_CAUSES + (cause)) * SW_FAMILIES + (family)) * SW_VARIANTS + (variant))
+	((__u32)(set) * SW_ANSWERS_PER_SET + ((cause) * SW_FAMILIES + (family)) * SW_VARIANTS +    \
+	 (variant))
 
 /* answers[SW_ANSWER_INDEX(...)]: one complete HTTP response. All in a set have one length. */
 struct sw_answer {
@@ -302,7 +313,7 @@ struct sw_tuple {    /* a connection, seen from this host */
 /* reservations[tuple]: a slot taken for a connection that is not established yet. */
 struct sw_reservation {
 	__u64 since_ns; /* 0: gone; who moves it there has what was reserved */
-	__u32 slot; /* worker id + 1; 0: let in without a slot */
+	__u32 slot;	/* worker id + 1; 0: let in without a slot */
 	__u32 pool;
 	__u32 missing; /* sweeps in a row that found no socket for it */
 	__u32 pad;
@@ -394,7 +405,7 @@ struct sw_counts {
 SW_ASSERT(sizeof(struct sw_port) == 8);
 SW_ASSERT(sizeof(struct sw_address) == 20);
 SW_ASSERT(sizeof(struct sw_listener) == 48);
-SW_ASSERT(sizeof(struct sw_pool) == 16);
+SW_ASSERT(sizeof(struct sw_pool) == 24);
 SW_ASSERT(sizeof(struct sw_answer) == 8 + SW_ANSWER_MAX);
 SW_ASSERT(sizeof(struct sw_path) == 4 + SW_PATH_MAX);
 SW_ASSERT(sizeof(struct sw_path_value) == 4);

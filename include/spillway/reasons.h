@@ -49,7 +49,17 @@
 	X(34, handover_exempt, GIVE, "the source is exempt")                                       \
 	X(35, handover_unread, GIVE, "the request could not be read in its first segment")         \
 	X(36, pass_not_local, PASS, "the destination is not an address of this host")              \
-	X(37, pass_metered, PASS, "the pool has a free slot")
+	X(37, pass_metered, PASS, "the pool has a free slot")                                      \
+	X(38, keep_translated, PASS, "numbers translated, after a request was shed here")          \
+	X(39, keep_followed, PASS, "not the start of a request, or one that must not be shed")     \
+	X(40, keep_unsynced, PASS, "the first request seen on a connection that was there before") \
+	X(41, keep_pipelined, PASS, "more than one request, or one whose head goes on")            \
+	X(42, keep_busy, PASS, "the socket has something unread, unsent or unacknowledged")        \
+	X(43, keep_alone, PASS, "not understood: the connection is left alone for good")           \
+	X(44, keep_lost, PASS, "bytes went by unseen: followed again when all is quiet")           \
+	X(45, keep_full, PASS, "no room for one more translated connection")                       \
+	X(46, drop_raced, DROP, "two packets of a connection at once; TCP sends it again")         \
+	X(47, pass_new, PASS, "this listener's new connections are left to the stack")
 
 enum sw_reason {
 #define X(n, name, class, text) SW_R_##name = n,

@@ -126,12 +126,22 @@ static struct variants spread(const struct sw_answer_spec *spec)
 	return v;
 }
 
-/* The response at `index`, an SW_ANSWER_INDEX(0, ...). */
+static enum sw_cause cause_of(unsigned index)
+{
+	return index % SW_ANSWERS_KEEP / (SW_FAMILIES * SW_VARIANTS);
+}
+
+static enum sw_family family_of(unsigned index)
+{
+	return index / SW_VARIANTS % SW_FAMILIES;
+}
+
+/* The response at `index`: an SW_ANSWER_INDEX(0, ...), or one that keeps the connection. */
 static void make_draft(const struct sw_answer_spec *spec, const struct variants *v, unsigned index,
 		       struct draft *d)
 {
-	enum sw_cause cause = index / (SW_FAMILIES * SW_VARIANTS);
-	enum sw_family family = index / SW_VARIANTS % SW_FAMILIES;
+	enum sw_cause cause = cause_of(index);
+	enum sw_family family = family_of(index);
 	unsigned seconds = v->seconds[index % v->count];
 	unsigned status = status_of(spec, cause);
 	const char *reason = sw_cause_name(cause);
@@ -144,12 +154,11 @@ static void make_draft(const struct sw_answer_spec *spec, const struct variants 
 			 seconds, seconds);
 	else if (seconds)
 		snprintf(retry, sizeof(retry), "Retry-After: %u\r\n", seconds);
-	d->head_length =
-		snprintf(d->head, sizeof(d->head),
-			 "HTTP/1.1 %u %s\r\n%sConnection: close\r\n%s"
-			 "x-spillway-reason: %s\r\nContent-Length: ",
-			 status, reason_phrase(status),
-			 d->body_length ? "Content-Type: application/json\r\n" : "", retry, reason);
+	d->head_length = snprintf(
+		d->head, sizeof(d->head),
+		"HTTP/1.1 %u %s\r\n%s%s%sx-spillway-reason: %s\r\nContent-Length: ", status,
+		reason_phrase(status), d->body_length ? "Content-Type: application/json\r\n" : "",
+		index < SW_ANSWERS_KEEP ? "Connection: close\r\n" : "", retry, reason);
 }
 
 static size_t digits_of(size_t n)
@@ -245,8 +254,8 @@ static int check_spec(const struct sw_answer_spec *spec, struct sw_error *err)
 static int too_long(const struct sw_answer_spec *spec, unsigned index, size_t total,
 		    struct sw_error *err)
 {
-	enum sw_cause cause = index / (SW_FAMILIES * SW_VARIANTS);
-	enum sw_family family = index / SW_VARIANTS % SW_FAMILIES;
+	enum sw_cause cause = cause_of(index);
+	enum sw_family family = family_of(index);
 	char raise[64] = "";
 
 	if (spec->max_bytes < SW_ANSWER_MAX)

@@ -35,7 +35,8 @@ struct sw_answer_spec {
 	const char *body[SW_FAMILIES];
 };
 
-/* Renders all SW_ANSWERS_PER_SET responses into `out`, index as SW_ANSWER_INDEX(0, ...), padded to
+/* Renders all SW_ANSWERS_PER_SET responses into `out`, index as SW_ANSWER_INDEX(0, ...), then
+ * the same ones for connections that are kept (SW_ANSWERS_KEEP further), padded to
  * one even length with spaces behind the body inside Content-Length; an empty body stays empty and
  * a header x-spillway-pad takes the padding. `variants_mask` gets the number of distinct
  * Retry-After variants (a power of two) - 1; unused variant places repeat. On failure `out` is

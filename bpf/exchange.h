@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests and responses of one flow, held against each other. */
+#ifndef SPILLWAY_BPF_EXCHANGE_H
+#define SPILLWAY_BPF_EXCHANGE_H
+
+#include "flow.h"
+
+/* What http1.h asks about, when a head is complete. */
+static __always_inline int end_of_request(struct exchange *x, const struct stream *s)
+{
+	__u64 bit = 1ULL << (x->asked & 63);
+
+	if (x->asked - x->answered >= 64)
+		return -1;
+	x->heads = s->status == STATUS_HEAD ? x->heads | bit : x->heads & ~bit;
+	x->asked++;
+	return 1;
+}
+
+static __always_inline int end_of_response(struct exchange *x, const struct stream *s)
+{
+	__u32 head = x->heads >> (x->answered & 63) & 1;
+
+	if (x->asked == x->answered || s->status < 100 || s->status == 101)
+		return -1; /* nobody asked; or another protocol from here on */
+	if (s->status < 200)
+		return 0;
+	if (before(x->received, x->in.at))
+		return -1; /* while the request was still coming: whose the rest is, is open */
+	x->answered++;
+	if (head || s->status == 204 || s->status == 304)
+		return 0;
+	return s->frame ? 1 : -1; /* without a frame it ends with the connection */
+}
+
+static int end_of_head(struct reader *r)
+{
+	return r->response ? end_of_response(r->exchange, r->stream)
+			   : end_of_request(r->exchange, r->stream);
+}
+
+enum followed { FOLLOWED, FOLLOWED_GAP, FOLLOWED_ERROR };
+
+/* Reads the payload of a segment that starts at `seq` of a stream, as far as it is new. */
+static __always_inline enum followed follow(ctx_t *ctx, const struct packet *p, struct exchange *x,
+					    struct stream *s)
+{
+	struct reader r = {.skb = ctx, .exchange = x, .stream = s, .response = s == &x->out};
+	__u32 skip = s->at - p->seq;
+
+	if (!before(s->at, p->seq + p->payload))
+		return FOLLOWED;
+	if ((__s32)skip < 0)
+		return FOLLOWED_GAP;
+	r.off = p->data + skip;
+	r.end = p->data + p->payload;
+	return read_stream(&r) ? FOLLOWED_ERROR : FOLLOWED;
+}
+
+/* Nothing of the two streams is known but where they stand. */
+static __always_inline void start_exchange(struct exchange *x, __u32 in, __u32 out)
+{
+	__builtin_memset(x, 0, sizeof(*x));
+	x->in.at = x->received = in;
+	x->out.at = out;
+}
+
+/* All that was asked has been answered, and neither side has begun anything new. */
+static __always_inline int at_rest(const struct exchange *x)
+{
+	return x->asked == x->answered && between(&x->in) && between(&x->out);
+}
+
+#endif

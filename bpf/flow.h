@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection that the kernel has and on which requests are shed. Each shed request takes bytes
+ * out of the client's stream and puts an answer into the server's, so from then on both ends count
+ * differently, and every segment's numbers are translated. This file keeps the state and the
+ * arithmetic; when to shed is established.bpf.c's matter.
+ *
+ *   client's numbers            the socket's numbers
+ *   sequence c                  c - din
+ *   acknowledgement a           a - dout
+ *
+ * Only the last shed request has to be remembered: it is only shed when all before it has been
+ * acknowledged on both sides.
+ */
+#ifndef SPILLWAY_BPF_FLOW_H
+#define SPILLWAY_BPF_FLOW_H
+
+#include "http1.h"
+
+#define FLOW_SYNCED	(1U << 0) /* followed from a boundary that is certain */
+#define FLOW_LOST	(1U << 1) /* bytes went by unseen; may be found again when all is quiet */
+#define FLOW_ALONE	(1U << 2) /* not understood: nothing is shed here any more */
+#define FLOW_TRANSLATED (1U << 3)
+#define FLOW_SWALLOW	(1U << 4) /* decided, the body is still coming in */
+#define FLOW_ANSWERED	(1U << 5) /* the client has not acknowledged the answer yet */
+
+struct exchange {
+	struct stream in;      /* requests, in the client's numbers */
+	struct stream out;     /* responses, in the socket's */
+	__u64 heads;	       /* bit n % 64: request number n was a HEAD */
+	__u32 asked, answered; /* heads of requests and of final responses, without those shed */
+	__u32 received;	       /* the client's stream that went up to the socket, in its numbers */
+};
+
+struct flow {
+	struct exchange x;
+	__u32 lock;
+	__u32 flags;
+
+	/* The last shed request: [from, to) of the client's stream, its answer at `at` of the
+	 * socket's. */
+	__u32 from, to, at;
+	__u32 din, din_before;
+	__u32 dout, dout_before;
+	__u32 swallowed; /* of the client's stream, while its body comes in */
+	__u32 acked;   /* what the client is told when the socket acknowledges all before `from` */
+	__u32 answer;  /* index of it */
+	__u16 window;  /* that the socket last advertised, as it stands in the header */
+	__u16 missing; /* sweeps in a row that found no socket */
+};
+
+/* Never evicts: a translation that is lost is a connection that hangs. When it is full, new flows
+ * are not shed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SW_DEFAULT_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sw_tuple);
+	__type(value, struct flow);
+} flows SEC(".maps") __weak;
+
+/* flow_use[0]: how many flows there are; while it is 0 nobody looks for one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} flow_use SEC(".maps") __weak;
+
+static __always_inline int before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+/* The first byte behind the last shed request, in the socket's numbers: where its rcv_nxt stands as
+ * long as the client has sent nothing more. */
+static __always_inline __u32 boundary(const struct flow *f)
+{
+	return f->from - f->din_before;
+}
+
+static __always_inline __u32 seq_to_socket(const struct flow *f, __u32 c)
+{
+	if (!(f->flags & FLOW_TRANSLATED))
+		return c;
+	if (!before(c, f->to))
+		return c - f->din;
+	if (!before(f->from, c))
+		return c - f->din_before;
+	/* What was shed is not in the socket's stream. A probe is one less than all. */
+	return c + 1 == f->to ? boundary(f) - 1 : boundary(f);
+}
+
+static __always_inline __u32 ack_to_socket(const struct flow *f, __u32 a)
+{
+	if (!(f->flags & FLOW_TRANSLATED))
+		return a;
+	if (!before(a, f->at + f->dout))
+		return a - f->dout;
+	if (!before(a, f->at + f->dout_before))
+		return f->at;
+	return a - f->dout_before;
+}
+
+static __always_inline __u32 seq_to_client(const struct flow *f, __u32 s)
+{
+	if (!(f->flags & FLOW_TRANSLATED))
+		return s;
+	return before(s, f->at) ? s + f->dout_before : s + f->dout;
+}
+
+static __always_inline __u32 ack_to_client(const struct flow *f, __u32 s)
+{
+	if (!(f->flags & FLOW_TRANSLATED))
+		return s;
+	if (s == boundary(f))
+		return f->acked;
+	return before(s, boundary(f)) ? s + f->din_before : s + f->din;
+}
+
+/* Two packets of a flow may be on two CPUs. 0: ours. */
+static __always_inline int lock_flow(struct flow *f)
+{
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		if (!__sync_lock_test_and_set(&f->lock, 1))
+			return 0;
+	}
+	return -1;
+}
+
+static __always_inline void unlock_flow(struct flow *f)
+{
+	__sync_lock_test_and_set(&f->lock, 0);
+}
+
+#endif
