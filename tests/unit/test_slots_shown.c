@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "control/status.h"
 
 #define V4(a, b, c, d) {[10] = 0xff, 0xff, a, b, c, d}
 
@@ -32,7 +33,7 @@ void sw_steer_slot(const struct sw_steer *s, unsigned id, struct sw_slot *out)
 int sw_steer_get_worker(const struct sw_steer *s, unsigned id, struct sw_worker_row *out)
 {
 	(void)s;
-	*out = (struct sw_worker_row){.cap = id == REPORTS ? 1007 : 0};
+	*out = (struct sw_worker_row){.cap = id == REPORTS ? 1004 : 0};
 	return 0;
 }
 
@@ -309,7 +310,7 @@ static void pools_add_up(void **state)
 	    {"queue", "2"}, {"cap", "24"}, {"free", "14"}, {"full", "true"},
 	    {"row", "{\"id\":4,\"most\":24,\"picks\":1203,\"refusals\":3,\"failures\":0}"});
 	/* with reports the row only grows: in use is what they show, free what was granted */
-	HAS(json_object_get(pool_of(j, 3), "slots"), {"inuse", "5"}, {"cap", "12"}, {"free", "7"},
+	HAS(json_object_get(pool_of(j, 3), "slots"), {"inuse", "5"}, {"cap", "12"}, {"free", "4"},
 	    {"count", "\"reports\""});
 	HAS(pool_of(j, 4), {"slots", "null"}, {"steer", "null"});
 	HAS(json_array_get(json_object_get(j, "leaving"), 0), {"name", "\"chat/old\""},
@@ -317,6 +318,41 @@ static void pools_add_up(void **state)
 	HAS(json_object_get(j, "recount"), {"recounts", "9"}, {"rows", "2"}, {"corrected", "5"},
 	    {"took_us", "80"});
 	json_decref(j);
+}
+
+/* Metered is less than shed, whatever their numbers. */
+static void the_furthest_mode_is_shown(void **state)
+{
+	static struct sw_live_gate gates[2][POOLS];
+	static struct sw_live_plane planes[2];
+	static const struct {
+		enum sw_mode a, b;
+		const char *shown;
+	} modes[] = {
+		{SW_MODE_METERED, SW_MODE_SHED, "\"shed\""},
+		{SW_MODE_SHED, SW_MODE_METERED, "\"shed\""},
+		{SW_MODE_METERED, SW_MODE_FINISH, "\"metered\""},
+		{SW_MODE_OPEN, SW_MODE_FINISH, "\"finish\""},
+	};
+
+	(void)state;
+	make_live();
+	for (size_t i = 0; i < 2; i++)
+		planes[i] = (struct sw_live_plane){.plane = (struct sw_plane *)planes,
+						   .gates = gates[i]};
+	live.planes = planes;
+	live.n_planes = 2;
+	gates[0][2].used = gates[1][2].used = true;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		json_t *j;
+
+		gates[0][2].gate.mode = modes[i].a;
+		gates[1][2].gate.mode = modes[i].b;
+		j = sw_explain_json(&live, &pools[2], sw_now_ms());
+		HAS(pool_of(j, 0), {"mode", modes[i].shown});
+		json_decref(j);
+	}
+	live.n_planes = 0;
 }
 
 static void a_drained_pool_has_nothing_free(void **state)
@@ -362,7 +398,7 @@ static void metrics_have_slots(void **state)
 		"spillway_recount_corrected_total{pool=\"chat\",worker=\"10.0.0.1:8000\"} 5\n",
 		"spillway_recounts_total 9\n",
 		"spillway_pool_slots_free{pool=\"chat\"} 12\n",
-		"spillway_pool_slots_free{pool=\"reports\"} 7\n",
+		"spillway_pool_slots_free{pool=\"reports\"} 4\n",
 		"spillway_reservations{pool=\"local\"} 2\n",
 		"spillway_steer_total{pool=\"chat\",result=\"steered\"} 120\n",
 		"spillway_steer_total{pool=\"chat\",result=\"refused\"} 0\n",
@@ -435,7 +471,7 @@ static void status_is_a_table(void **state)
 	/* a row is one line */
 	prints("\n\npool guard, counted by connections: 10 of 24 slots in use, 14 free, FULL "
 	       "(engine 8, queue 2), 1203 picks, 3 refusals\n\n");
-	prints("\npool reports, counted by reports: 5 of 12 slots in use, 7 free (engine 5, "
+	prints("\npool reports, counted by reports: 5 of 12 slots in use, 4 free (engine 5, "
 	       "queue 0), 1000 picks, 0 refusals\n");
 	prints("\nchat/old is gone from the configuration for ");
 	prints("2 connections left\n");
@@ -582,6 +618,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(workers_show_their_rows, fill),
 		cmocka_unit_test_setup(pools_add_up, fill),
+		cmocka_unit_test_setup(the_furthest_mode_is_shown, fill),
 		cmocka_unit_test_setup(a_drained_pool_has_nothing_free, fill),
 		cmocka_unit_test_setup(a_drain_begins_when_it_begins, fill),
 		cmocka_unit_test_setup(metrics_have_slots, fill),
