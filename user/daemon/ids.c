@@ -37,7 +37,8 @@ bool sw_id_free(const struct sw_worker_row *row)
 bool sw_id_matches(const struct sw_worker_row *row, const struct sw_id_key *key)
 {
 	return !sw_id_free(row) && row->port == key->port && row->flags == key->flags &&
-	       row->tag == key->tag && !memcmp(row->addr, key->addr, sizeof(row->addr));
+	       (row->port || row->tag == key->tag) &&
+	       !memcmp(row->addr, key->addr, sizeof(row->addr));
 }
 
 static bool same(const struct sw_id_key *a, const struct sw_id_key *b)

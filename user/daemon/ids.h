@@ -11,13 +11,13 @@
 
 #include <spillway/abi.h>
 
-/* Whom a row stands for: a worker by its address, a pool by its tag and how it is counted. */
+/* Whom a row stands for: a worker by its address alone, a pool by its tag and how it is counted. */
 struct sw_id_key {
 	__u8 addr[16];
 	__u16 port; /* 0: a pool */
 	__u16 pad;
 	__u32 flags; /* SW_WF_* */
-	__u64 tag;
+	__u64 tag;   /* of a pool; 0: a worker */
 };
 
 struct sw_id_key sw_id_of_worker(const __u8 addr[16], __u16 port);

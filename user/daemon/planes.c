@@ -261,11 +261,45 @@ static void watch(struct sw_live *live, struct sw_live_plane *plane)
 	open_again(live, plane);
 }
 
-static enum sw_server find_server(struct sw_plane *plane, const struct sw_listener_conf *l)
+static enum sw_server find_one(struct sw_plane *plane, const struct sw_listener_conf *l)
 {
 	if (sw_plane_has_mptcp_server(plane, l))
 		return SW_SERVER_MPTCP;
 	return sw_plane_has_server(plane, l) ? SW_SERVER_TCP : SW_SERVER_NONE;
+}
+
+/* A worker as a listener of its own. */
+static struct sw_listener_conf listener_of(const struct sw_worker_conf *w)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct sw_listener_conf l = {.port = w->at.port};
+
+	memcpy(l.addr, w->at.addr, sizeof(l.addr));
+	l.v4 = !memcmp(l.addr, mapped, sizeof(mapped));
+	l.v6 = !l.v4;
+	return l;
+}
+
+/* Where connections are steered to workers of this host, these are the servers: one that the kernel
+ * cannot hand over to is one too many. */
+static enum sw_server find_server(const struct sw_live *live, struct sw_plane *plane,
+				  const struct sw_listener_conf *l)
+{
+	const struct sw_pool_conf *pool = &live->conf->pools[l->pool];
+	enum sw_server found = SW_SERVER_NONE;
+
+	if (pool->steer.by != SW_STEER_LOCAL)
+		return find_one(plane, l);
+	for (size_t i = 0; i < pool->n_workers; i++) {
+		struct sw_listener_conf worker = listener_of(&pool->workers[i]);
+		enum sw_server one = find_one(plane, &worker);
+
+		if (one == SW_SERVER_MPTCP)
+			return one;
+		if (one == SW_SERVER_TCP)
+			found = one;
+	}
+	return found;
 }
 
 /* One line when a guarded port has no server, and one when it has again. */
@@ -278,7 +312,7 @@ static void look_for_server(struct sw_live *live, size_t index)
 
 	if (!plane || !plane->plane)
 		return;
-	now = find_server(plane->plane, l);
+	now = find_server(live, plane->plane, l);
 	live->servers[index] = now;
 	sw_format_listener(l, address, sizeof(address));
 	sw_plane_where(l->netns, where, sizeof(where));

@@ -42,9 +42,11 @@ static void recount(struct sw_steering *s, uint64_t now_ms)
 	int e = sw_steer_recount(live->steer, &r);
 	uint64_t pause = r.took_ns / 1000000 * RECOUNT_SHARE;
 
-	live->recounts++;
-	s->recount_at_ms = now_ms + (pause > RECOUNT_MS ? pause : RECOUNT_MS);
-	if (e < 0 && e != s->recount_failing)
+	/* the first two soon: it takes two to put right what a crash has left */
+	if (live->recounts++ && pause < RECOUNT_MS)
+		pause = RECOUNT_MS;
+	s->recount_at_ms = e == -EOPNOTSUPP ? UINT64_MAX : now_ms + pause;
+	if (e < 0 && e != -EOPNOTSUPP && e != s->recount_failing)
 		sw_log(SW_ERROR, "cannot recount connections: %s", strerror(-e));
 	s->recount_failing = e < 0 ? e : 0;
 	if (e < 0 || !r.corrected)
