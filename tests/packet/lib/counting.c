@@ -227,6 +227,19 @@ unsigned count_reservations(void)
 	return n;
 }
 
+void count_age_reservation(int64_t seconds, bool elsewhere)
+{
+	struct sw_reservation value;
+	struct sw_tuple key;
+
+	assert_int_equal(bpf_map_get_next_key(map("reservations"), NULL, &key), 0);
+	get("reservations", &key, &value);
+	bpf_map_delete_elem(map("reservations"), &key);
+	value.since_ns -= seconds * 1000000000;
+	key.netns ^= elsewhere;
+	put("reservations", &key, &value);
+}
+
 void count_await(uint32_t inuse, uint32_t half_open)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -269,7 +282,7 @@ int count_sysctl(const char *name, int value)
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 1 || dprintf(fd, "%d", value) < 1)
+	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) < 1 || dprintf(fd, "%d", value) < 1)
 		fail_msg("%s: %s", path, strerror(errno));
 	close(fd);
 	return atoi(text);

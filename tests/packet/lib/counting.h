@@ -55,6 +55,8 @@ struct sw_steer_counts count_steers(void); /* since the reset */
 bool count_suspect(unsigned id);
 bool count_listens(unsigned id); /* its listening socket is known */
 unsigned count_reservations(void);
+/* Makes the only reservation look as old as that, and as if of another namespace. */
+void count_age_reservation(int64_t seconds, bool elsewhere);
 /* Waits until so many slots are in use, and half open. */
 void count_await(uint32_t inuse, uint32_t half_open);
 

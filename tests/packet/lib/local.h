@@ -18,10 +18,15 @@ int worker_accept(int *worker);
 void workers_end_all(void);
 void end_all_of(int listener);
 
+/* Serves the workers and a responder (or -1) in a process of its own until that is killed: what
+ * comes is sent back. Returns a pid. */
+int workers_serve(int responder);
+
 int listen_on_loopback(int family, uint16_t port);
 /* connect(): a socket, or a negative errno. */
 int ask_loopback(int family, uint16_t port);
 int ask_virtual(int family);
+int begin_asking_virtual(int family); /* does not wait */
 /* A whole connection to a worker, seen to its end on both sides. */
 void ask_and_close(int family);
 

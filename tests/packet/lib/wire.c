@@ -35,6 +35,7 @@ static bool attach_tc(struct wire *wire)
 	wire->tc = bpf_link_create(wire->w->program[HOOK_TC], wire->host, TCX_INGRESS, NULL);
 	if (wire->tc >= 0)
 		return true;
+	wire->clsact = true;
 	bpf_tc_hook_create(&hook);
 	return !bpf_tc_attach(&hook, &opts);
 }
@@ -74,11 +75,12 @@ static void detach(struct wire *wire)
 
 	if (wire->tc >= 0)
 		close(wire->tc);
-	else
+	else if (wire->clsact)
 		bpf_tc_hook_destroy(&hook);
 	if (wire->xdp)
 		bpf_xdp_detach(wire->host, wire->xdp, NULL);
 	wire->tc = -1;
+	wire->clsact = false;
 	wire->xdp = 0;
 }
 

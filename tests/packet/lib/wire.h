@@ -15,6 +15,7 @@ struct wire {
 	int fd;		  /* the client's packet socket */
 	size_t linear;	  /* bytes of what is sent that arrive in the skb's first piece; 0: all */
 	int tc, xdp;	  /* what is attached: a link or -1; XDP flags or 0 */
+	bool clsact;	  /* TC is attached to this, in place of a link */
 };
 
 /* False: there can be no wire here, and the reason is printed. */
