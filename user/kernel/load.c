@@ -56,6 +56,10 @@ int sw_load_refused(int ret, struct sw_error *err)
 	struct utsname kernel;
 
 	uname(&kernel);
+	if (ret == -EPERM && sw_probe_caps())
+		return sw_fail(err, -EOPNOTSUPP,
+			       "kernel %s is hardened and refuses BPF programs of this kind",
+			       kernel.release);
 	if (ret == -EPERM)
 		return sw_fail(err, ret,
 			       "the kernel does not let us load BPF programs: run as root or with "

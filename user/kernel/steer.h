@@ -101,7 +101,8 @@ struct sw_recount {
 	uint64_t took_ns;
 };
 /* Holds `inuse` of all rows against the sockets and reservations that there are, and puts right
- * what two recounts in a row found wrong. Cheap enough for every few seconds. */
+ * what two recounts in a row found wrong. Cheap enough for every few seconds. -EOPNOTSUPP: this
+ * kernel refuses iterators, now and ever. */
 int sw_steer_recount(struct sw_steer *s, struct sw_recount *out);
 
 /* Closes the connections to a worker that have no request under way and nothing in flight for at
