@@ -64,7 +64,8 @@ void sw_planes_tick(struct sw_live *live);
 /* Says which listeners have no server behind them, when that changed. */
 void sw_planes_look_for_servers(struct sw_live *live);
 void sw_planes_rotate_keys(struct sw_live *live);
-/* Stops shedding, gives conversations `linger_ms` to end, detaches. */
+/* Stops shedding, gives conversations `linger_ms` to end, detaches; what steers and counts goes on
+ * where it stays. */
 void sw_planes_close(struct sw_live *live, unsigned linger_ms);
 
 /* The planes that `c` asks for, none opened, or NULL. */
@@ -104,7 +105,9 @@ void sw_steering_plane(struct sw_live *live, struct sw_live_plane *plane);
 /* The heartbeat, and once a second what may have come or gone. */
 void sw_steering_beat(struct sw_live *live);
 void sw_steering_second(struct sw_live *live);
-/* Leaves programs and counts in place where something is steered or counted. */
+/* Is steering to go on when the daemon ends? */
+bool sw_steering_stays(const struct sw_live *live);
+/* Leaves programs and counts in place where they stay. */
 void sw_steering_free(struct sw_live *live);
 
 /* ---- switch.c: from one configuration to another ------------------------------------------ */

@@ -356,11 +356,15 @@ void sw_planes_rotate_keys(struct sw_live *live)
 
 void sw_planes_close(struct sw_live *live, unsigned linger_ms)
 {
+	bool stays = sw_steering_stays(live);
+
 	/* All stop shedding first, so that the time that the first one waits counts for all */
 	for (size_t i = 0; linger_ms && i < live->n_planes; i++)
 		sw_gates_pause(live, &live->planes[i]);
 	for (size_t i = 0; i < live->n_planes; i++) {
 		if (live->planes[i].plane) {
+			if (!stays)
+				sw_plane_end_lookup(live->planes[i].plane);
 			sw_plane_close(live->planes[i].plane, linger_ms);
 			linger_ms = 0;
 		}

@@ -9,6 +9,8 @@
 
 #include "common/clock.h"
 #include "daemon/steering.h"
+#include "kernel/link.h"
+#include "kernel/pindir.h"
 
 /* ---- is it needed ------------------------------------------------------------------------- */
 
@@ -186,6 +188,36 @@ static int write_virtuals(struct sw_live *live, struct sw_error *err)
 	return e;
 }
 
+/* A namespace in which a former daemon counted, and this one has nothing to do: its programs would
+ * take the numbers of our pools for those of its own. */
+static void end_stray(void *arg, const char *dir, const char *scope)
+{
+	const struct sw_config *c = arg;
+	char path[PATH_MAX], netns[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s/netns", dir, scope);
+	n = readlink(path, netns, sizeof(netns) - 1);
+	netns[n > 0 ? n : 0] = '\0';
+	for (size_t i = 0; i < c->n_listeners; i++)
+		if (sw_same_text(c->listeners[i].netns, n > 0 ? netns : NULL))
+			return; /* a plane of ours has seen to it */
+	snprintf(path, sizeof(path), "%s/%s/link_lookup", dir, scope);
+	if (access(path, F_OK))
+		return;
+	sw_link_remove_pinned(path);
+	snprintf(path, sizeof(path), "%s/%s", dir, scope);
+	sw_pindir_remove(path);
+}
+
+static void end_strays(const struct sw_config *c)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s/v%d", c->pin_root, SW_LAYOUT);
+	sw_pindir_each(dir, end_stray, (void *)c);
+}
+
 /* Rows come before pools that have them as members, and members come last. */
 void sw_steering_commit(struct sw_live *live, struct sw_steering_change *ch)
 {
@@ -205,6 +237,8 @@ void sw_steering_commit(struct sw_live *live, struct sw_steering_change *ch)
 	if (write_virtuals(live, &err) || sw_cgroups_attach(live, &ch->cgroups, &err))
 		sw_log(SW_ERROR, "%s", err.text);
 	sw_cgroups_take(s, &ch->cgroups);
+	if (!s->settled)
+		end_strays(live->conf);
 	s->settled = true;
 	sw_steer_write(s);
 	free_change(ch);
@@ -283,14 +317,29 @@ int sw_steering_new(struct sw_live *live, struct event_base *base, struct sw_err
 	return e;
 }
 
-/* Steering outlives the daemon where it is in use. */
+/* What connections hold would be lost otherwise. Credits hold nothing. */
+bool sw_steering_stays(const struct sw_live *live)
+{
+	const struct sw_steering *s = live->steering;
+
+	if (!s || !live->steer)
+		return false;
+	if (!s->settled)
+		return s->found;
+	for (size_t i = 0; i < live->n_pools; i++)
+		if (!sw_pool_is_plain(&live->pools[i]) &&
+		    live->pools[i].conf->steer.count == SW_COUNT_CONNECTIONS)
+			return true;
+	return live->n_leaving > 0;
+}
+
 static void end(struct sw_steering *s)
 {
 	struct sw_live *live = s->live;
 
 	if (!s->settled) {
 		close_steer(s);
-	} else if (!is_wanted(live->conf) && !live->n_leaving) {
+	} else if (!sw_steering_stays(live)) {
 		sw_steer_remove(live->steer);
 	} else {
 		sw_steer_farewell(s);

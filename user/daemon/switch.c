@@ -68,10 +68,12 @@ static void switch_back(struct sw_live *live, struct sw_live_plane *old, struct 
 	struct sw_error err = {0};
 	int e;
 
-	if (attached)
+	if (attached) {
 		sw_plane_leave(new->plane);
-	else if (new->plane && !shared)
+	} else if (new->plane && !shared) {
+		sw_plane_end_lookup(new->plane);
 		sw_plane_close(new->plane, 0);
+	}
 	if (!shared)
 		return;
 	e = attached ? sw_planes_open_one(live, old, live->conf, &err)
