@@ -14,6 +14,18 @@
 #include "kernel/remove.h"
 #include "kernel/tc.h"
 
+/* The namespace of a scope in the operator's words; false: the host's own. */
+static bool read_netns(const char *dir, char *out, size_t size)
+{
+	char link[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "%s/netns", dir);
+	n = readlink(link, out, size - 1);
+	out[n < 0 ? 0 : n] = 0;
+	return n >= 0;
+}
+
 static void remove_filter(void *arg, const char *dir, const char *name)
 {
 	char interface[IF_NAMESIZE];
@@ -26,16 +38,15 @@ static void remove_filter(void *arg, const char *dir, const char *name)
 /* Filters have to be looked for where they are, and only in that very namespace. */
 static void remove_filters(struct sw_plane *p, const char *scope)
 {
-	char link[256], netns[256] = "";
 	struct sw_netns_id here;
+	char netns[256];
+	bool named = read_netns(p->dir, netns, sizeof(netns));
 	int former;
 
-	snprintf(link, sizeof(link), "%s/netns", p->dir);
-	if (readlink(link, netns, sizeof(netns) - 1) < 0 && strcmp(scope, "host"))
+	if ((!named && strcmp(scope, "host")) ||
+	    sw_netns_enter(named ? netns : NULL, &former, NULL))
 		return;
-	if (sw_netns_enter(*netns ? netns : NULL, &former, NULL))
-		return;
-	if (!*netns ||
+	if (!named ||
 	    (!sw_netns_identify(&here) && here.ino == strtoul(scope + strlen("netns-"), NULL, 10)))
 		sw_pindir_each(p->dir, remove_filter, p);
 	sw_netns_leave(former);
@@ -63,6 +74,36 @@ static void remove_layout(void *arg, const char *root, const char *layout)
 	sw_pindir_each(dir, remove_scope, NULL);
 	rmdir(dir);
 	*left += !access(dir, F_OK);
+}
+
+struct kept {
+	const char *const *netns;
+	size_t n;
+};
+
+static void remove_unless_kept(void *arg, const char *layout, const char *scope)
+{
+	const struct kept *kept = arg;
+	char dir[PATH_MAX / 2], netns[256];
+	bool named;
+
+	if (strcmp(scope, "host") && strncmp(scope, "netns-", strlen("netns-")))
+		return;
+	snprintf(dir, sizeof(dir), "%s/%s", layout, scope);
+	named = read_netns(dir, netns, sizeof(netns));
+	for (size_t i = 0; i < kept->n; i++)
+		if (named ? kept->netns[i] && !strcmp(kept->netns[i], netns) : !kept->netns[i])
+			return;
+	remove_scope(NULL, layout, scope);
+}
+
+void sw_host_remove_others(const char *pin_root, const char *const *netns, size_t n)
+{
+	struct kept kept = {.netns = netns, .n = n};
+	char layout[PATH_MAX];
+
+	snprintf(layout, sizeof(layout), "%s/v%d", pin_root, SW_LAYOUT);
+	sw_pindir_each(layout, remove_unless_kept, &kept);
 }
 
 int sw_host_remove(const char *pin_root, struct sw_error *err)

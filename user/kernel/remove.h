@@ -3,11 +3,17 @@
 #ifndef SPILLWAY_REMOVE_H
 #define SPILLWAY_REMOVE_H
 
+#include <stddef.h>
+
 #include "common/error.h"
 
 /* Detaches all links and filters that are remembered under the pin root, and removes all pins.
  * Connections go on; what was counted of them is forgotten. No daemon may run on these pins. 0 too
  * when there was nothing. */
 int sw_host_remove(const char *pin_root, struct sw_error *err);
+
+/* Takes off what an earlier daemon left in network namespaces that are not among these (NULL: the
+ * host's own), as nobody would tell it ever again what to do. Slots stay. */
+void sw_host_remove_others(const char *pin_root, const char *const *netns, size_t n);
 
 #endif
