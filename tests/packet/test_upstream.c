@@ -385,6 +385,25 @@ static void test_request_on_its_way(void **state)
 	upstream_end(&p);
 }
 
+/* The server has answered before it had all of the request. */
+static void test_early_answer(void **state)
+{
+	static const char head[] = "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
+	struct upstreams *u = *state;
+	struct upstream_pair p = open_steered(u);
+
+	ask(&p, head);
+	answer(&p, COUNTED);
+	expect_open(u, &p);
+	upstream_lose(u, GATE_IN, p.server);
+	upstream_send(p.router, "body", 4);
+	expect_open(u, &p);
+	upstream_lose_nothing(u);
+	upstream_take(p.server, 4);
+	expect_closed(u, &p);
+	upstream_end(&p);
+}
+
 /* Seen by the program, lost, and sent again: whole, and together with what follows. */
 static void test_sent_again(void **state)
 {
@@ -626,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_seen_from_the_start),
 		cmocka_unit_test(test_unread_response),
 		cmocka_unit_test(test_request_on_its_way),
+		cmocka_unit_test(test_early_answer),
 		cmocka_unit_test(test_sent_again),
 		cmocka_unit_test(test_out_of_order),
 		cmocka_unit_test(test_race),
