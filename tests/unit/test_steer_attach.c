@@ -5,7 +5,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,11 +15,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "kernel/idle.h"
 #include "kernel/link.h"
 #include "lib/steers.h"
 
@@ -406,22 +408,62 @@ static void credits_are_not_recounted(void **state)
 
 /* ---- idle connections ----------------------------------------------------------------------- */
 
+/* One request and its response, whole. */
+static void converse(int router, int server)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+			  response[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+	char buffer[256];
+
+	assert_int_equal(send(router, request, strlen(request), 0), strlen(request));
+	assert_int_equal(recv(server, buffer, sizeof(buffer), 0), strlen(request));
+	assert_int_equal(send(server, response, strlen(response), 0), strlen(response));
+	assert_int_equal(recv(router, buffer, sizeof(buffer), 0), strlen(response));
+}
+
+/* By a daemon in another network namespace than the router. */
+static int close_from_elsewhere(struct sw_steer *s)
+{
+	int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), n;
+
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	n = sw_steer_close_idle(s, STEERS_WORKER, 50);
+	assert_int_equal(setns(here, CLONE_NEWNET), 0);
+	close(here);
+	return n;
+}
+
 static void idle_connections_are_closed_where_their_router_is(void **state)
 {
 	struct sw_steer_cgroup c = {.path = steers_cgroup[0], .connect = true, .upstreams = true};
 	struct sw_steer *s = steers_open();
 	struct sw_error err = {0};
+	int router, server;
+	pid_t pid;
 
 	(void)state;
+	steers_pool(s, 4);
 	if (sw_steer_attach(s, &c, 1, &err))
 		fail_msg("%s", err.text);
-	if (!sw_idle_supported()) {
-		assert_int_equal(sw_steer_close_idle(s, STEERS_WORKER, 0), -EOPNOTSUPP);
+	if (sw_steer_close_idle(s, STEERS_WORKER, 50) == -EOPNOTSUPP) {
 		printf("SKIP: this kernel closes no sockets\n");
 		sw_steer_leave(s);
 		skip();
 	}
-	assert_int_equal(sw_steer_close_idle(s, STEERS_WORKER, 0), 0);
+	router = steers_connect();
+	server = steers_accept();
+	converse(router, server);
+	usleep(100000);
+	assert_int_equal(close_from_elsewhere(s), 0); /* nobody is in the cgroup */
+	pid = steers_idler();
+	assert_int_equal(sw_steer_close_idle(s, STEERS_WORKER + 1, 50), 0);
+	assert_int_equal(close_from_elsewhere(s), 1);
+	assert_int_equal(close_from_elsewhere(s), 0);
+	steers_await(s, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(router);
+	close(server);
 	sw_steer_leave(s);
 }
 

@@ -153,6 +153,27 @@ int steers_connect(void)
 	return ret;
 }
 
+int steers_accept(void)
+{
+	int fd = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+pid_t steers_idler(void)
+{
+	pid_t pid;
+
+	move_to(steers_cgroup[0]);
+	pid = fork();
+	if (!pid)
+		for (;;)
+			pause();
+	move_to(top);
+	return pid;
+}
+
 void steers_await(struct sw_steer *s, uint32_t inuse)
 {
 	uint64_t end = sw_now_ms() + 3000;

@@ -7,6 +7,7 @@
 #define SPILLWAY_TEST_STEERS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "kernel/steer.h"
 
@@ -31,6 +32,10 @@ void steers_attach(struct sw_steer *s, unsigned cgroup, bool connect, bool accep
 void steers_pool(struct sw_steer *s, uint32_t cap);
 /* A connection to the virtual address out of the first cgroup: its socket, or a negative errno. */
 int steers_connect(void);
+/* What the worker has accepted. */
+int steers_accept(void);
+/* A process in the first cgroup, which does nothing and has to be killed. */
+pid_t steers_idler(void);
 /* Waits until so many slots of the worker are in use. */
 void steers_await(struct sw_steer *s, uint32_t inuse);
 
