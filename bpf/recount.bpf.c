@@ -98,7 +98,7 @@ int spillway_correct(struct sw_correction *ctx)
 	struct sw_worker_row *row = bpf_map_lookup_elem(&workers, &id);
 	struct sw_slot *slot = bpf_map_lookup_elem(&slots, &id);
 
-	if (!row || !slot)
+	if (!row || !slot || row->flags & SW_WF_CREDIT)
 		return 1;
 	__sync_fetch_and_add(&slot->inuse, delta);
 	__sync_fetch_and_add(&slot->corrected, delta < 0 ? -delta : delta);
