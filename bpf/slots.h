@@ -177,19 +177,21 @@ static __always_inline __u64 eligible(const struct view *v, __u32 w)
 	       (LATEST(v->suspect[w]) ^ v->trusted);
 }
 
-/* 1: somebody is. */
-__weak __noinline int slot_exists(__u32 pool, __u32 how)
+/* The lowest id that is eligible, -1: none. */
+__weak __noinline int slot_first(__u32 pool, __u32 how)
 {
 	struct view v;
+	__u64 set;
 	__u32 i;
 
 	if (look(&v, pool, how))
-		return 0;
+		return -1;
 	for (i = 0; i < SW_WORDS && i < v.words; i++) {
-		if (eligible(&v, v.first + i))
-			return 1;
+		set = eligible(&v, v.first + i);
+		if (set)
+			return (v.first + i) % SW_WORDS * 64 + nth_bit(set, 0);
 	}
-	return 0;
+	return -1;
 }
 
 #define PAIR(a, b) ((a) | (b) << 16)
@@ -381,9 +383,9 @@ static __always_inline void reread_each_tick(__u32 pool)
 static __always_inline int whom(__u32 pool, __u32 how)
 {
 	how = (how & HOW_ONLY4) | HOW_IGNORE_BUSY | HOW_FULL;
-	if (slot_exists(pool, how))
+	if (slot_first(pool, how) >= 0)
 		return 0;
-	return slot_exists(pool, how | HOW_SUSPECT) ? HOW_SUSPECT : -PICK_NONE;
+	return slot_first(pool, how | HOW_SUSPECT) >= 0 ? HOW_SUSPECT : -PICK_NONE;
 }
 
 /* The hints left nothing: looks at the rows themselves. As slot_pick. */
@@ -400,7 +402,7 @@ __weak __noinline int slot_search(__u32 pool, __u32 how)
 	if (id >= 0)
 		return id;
 	how |= suspects | HOW_IGNORE_BUSY;
-	return slot_exists(pool, how) ? -PICK_ALL_BUSY : -PICK_NO_SLOT;
+	return slot_first(pool, how) < 0 ? -PICK_NO_SLOT : -PICK_ALL_BUSY;
 }
 
 /* ---- for the hooks -------------------------------------------------------------------------- */
@@ -427,22 +429,45 @@ __weak __noinline int slot_any(__u32 pool)
 	return pair < 0 ? -1 : pair & 0xffff;
 }
 
-/* 1: slot_pick would find something. 0: it would not. */
+/* 1: one of those that the hints let hope is not full indeed. */
+__weak __noinline int slot_free(__u32 pool, __u32 how)
+{
+	struct sw_worker_row *row;
+	struct sw_slot *slot;
+	__u32 id, i;
+	int first;
+
+	for (i = 0; i < SLOT_TRIES; i++) {
+		first = slot_first(pool, how);
+		if (first < 0)
+			return 0;
+		id = first;
+		row = bpf_map_lookup_elem(&workers, &id);
+		slot = bpf_map_lookup_elem(&slots, &id);
+		if (!row || !slot || free_slots(slot, row) > 0)
+			return 1;
+		hint(slot, row, id);
+	}
+	return 1;
+}
+
+/* 1: slot_pick would find something. 0: it would not; that a cap was raised is seen within a tick
+ * in pools of more than a word, whose rows are too many to be read for every SYN. */
 __weak __noinline int slot_room(__u32 pool, __u32 how)
 {
+	const struct sw_steer_pool *steer = bpf_map_lookup_elem(&steers, &pool);
 	int suspects;
 
-	if (shut(pool, how) < 0)
+	if (!steer || shut(pool, how) < 0)
 		return 0;
-	if (slot_exists(pool, how))
+	if (slot_free(pool, how))
 		return 1;
-	suspects = whom(pool, how);
-	if (suspects < 0)
-		return 0;
-	slot_reread(pool);
-	if (how & HOW_IGNORE_BUSY && slot_exists(pool, how | HOW_SUSPECT))
-		return 1;
-	return slot_exists(pool, how | suspects);
+	if (steer->words > 1)
+		reread_each_tick(pool);
+	else
+		slot_reread(pool);
+	suspects = how & HOW_IGNORE_BUSY ? HOW_SUSPECT : whom(pool, how);
+	return slot_free(pool, how) || (suspects == HOW_SUSPECT && slot_free(pool, how | suspects));
 }
 
 #endif

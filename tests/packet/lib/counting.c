@@ -69,11 +69,6 @@ void count_busy(unsigned id, bool on)
 	set_bit("nonbusy", 0, id, !on);
 }
 
-void count_hint(unsigned id, bool not_full)
-{
-	set_bit("notfull", 0, id, not_full);
-}
-
 static void put_row(unsigned id, const struct sw_worker_row *row)
 {
 	put("workers", &id, row);

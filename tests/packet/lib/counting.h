@@ -39,7 +39,6 @@ void count_row(uint32_t cap);
 void count_worker(unsigned id, int family, uint16_t port, uint32_t cap);
 void count_member(unsigned id, bool on);
 void count_busy(unsigned id, bool on);
-void count_hint(unsigned id, bool not_full);
 void count_pool(uint32_t flags, uint32_t half_open, int64_t deadline_ms);
 /* Lets its row say that it is in another namespace. */
 void count_worker_elsewhere(unsigned id);
