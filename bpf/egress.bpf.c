@@ -22,13 +22,8 @@ static __always_inline void make_key(const struct packet *p, struct sw_tuple *ke
 
 static __always_inline void follow_response(ctx_t *ctx, const struct packet *p, struct flow *f)
 {
-	if (f->flags & (FLOW_LOST | FLOW_ALONE))
-		return;
-	switch (follow(ctx, p, &f->x, &f->x.out)) {
-	case FOLLOWED: break;
-	case FOLLOWED_GAP: f->flags |= FLOW_LOST; break;
-	default: f->flags |= FLOW_ALONE;
-	}
+	if (!(f->flags & FLOW_ALONE) && follow(ctx, p, &f->x, &f->x.out) != FOLLOWED)
+		f->flags |= FLOW_ALONE;
 }
 
 static __always_inline int forget(const struct sw_tuple *key)
@@ -42,11 +37,9 @@ static __always_inline int forget(const struct sw_tuple *key)
 
 static __always_inline int pass_out(ctx_t *ctx)
 {
-	__u32 zero = 0, port, *use = bpf_map_lookup_elem(&flow_use, &zero);
+	__u32 zero = 0, *use = bpf_map_lookup_elem(&flow_use, &zero);
 	struct packet p;
 	struct sw_tuple key;
-	struct sw_port *at;
-	struct tcphdr *tcp;
 	struct flow *f;
 	int failed;
 
@@ -56,12 +49,7 @@ static __always_inline int pass_out(ctx_t *ctx)
 	}
 	if (!use || !*use || locate(ctx, &p) >= 0)
 		return CTX_PASS;
-	tcp = header(ctx_begin(ctx), p.l4);
-	if ((void *)(tcp + 1) > ctx_end(ctx))
-		return CTX_PASS;
-	port = bpf_ntohs(tcp->source);
-	at = bpf_map_lookup_elem(&ports, &port);
-	if (!at || !(at->any4 | at->any6 | at->single) || read(ctx, &p) >= 0)
+	if (read(ctx, &p) >= 0)
 		return CTX_PASS;
 	make_key(&p, &key);
 	f = bpf_map_lookup_elem(&flows, &key);
@@ -73,11 +61,11 @@ static __always_inline int pass_out(ctx_t *ctx)
 		return CTX_DROP;
 	if (p.payload)
 		follow_response(ctx, &p, f);
-	failed = f->flags & FLOW_TRANSLATED && translate(ctx, &p, f, 1);
+	failed = f->flags & FLOW_TRANSLATED && STAGE(translate)(ctx, &p, f, 1);
 	unlock_flow(f);
 	if (failed)
 		return CTX_DROP;
-	return p.flags & TCP_RST ? forget(&key) : CTX_PASS;
+	return CTX_PASS; /* a flow whose socket is gone is swept */
 }
 
 SEC("?tc")

@@ -17,18 +17,21 @@
 #include "socket.h"
 #include "kernel_sock.h"
 #include <bpf/bpf_core_read.h>
+#include "asking.h"
 #include "exchange.h"
 #include "translate.h"
 
-#define NO_ANSWER    (~0U)
-#define LEAST_WINDOW 32 /* of the client, unscaled: it has room for an answer */
+#define NO_ANSWER  (~0U)
+#define FAR_BEHIND (1U << 30)
 
 /* What the socket says of itself. */
 struct facts {
 	__u32 rcv_nxt, write_seq, snd_una;
 	__u16 window; /* as it would stand in a header */
+	__u8 scale;   /* of the client's window */
 	__u8 quiet;   /* established, and nothing unread, unsent or under way */
 	__u8 fresh;   /* nothing was ever received */
+	__u8 spoke;   /* the last to send something was the server */
 };
 
 struct scratch { /* of a CPU: what every step knows */
@@ -42,7 +45,7 @@ struct scratch { /* of a CPU: what every step knows */
 	struct exchange x; /* what the flow's becomes if the request is shed */
 	struct flow fresh;
 	__u64 now;
-	__u32 shedding, cause, family;
+	__u32 shedding, metered, cause, family;
 	__u32 client_window;
 	__u32 up;	      /* an acknowledgement has to go up beside the reply */
 	__u32 up_seq, up_ack; /* with these numbers */
@@ -72,32 +75,41 @@ static __always_inline void read_facts(struct tcp_sock *tcp, struct facts *f)
 	f->write_seq = tcp->write_seq;
 	f->snd_una = tcp->snd_una;
 	f->window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
+	f->scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.snd_wscale);
 	f->fresh = !tcp->bytes_received;
+	f->spoke = (__s32)(tcp->lsndtime - tcp->inet_conn.icsk_ack.lrcvtime) >= 0;
 	f->quiet = tcp->copied_seq == f->rcv_nxt && tcp->snd_nxt == f->write_seq &&
 		   !tcp->out_of_order_queue.rb_node && !sk->sk_backlog.tail && !sk->sk_shutdown;
 }
 
-/* 0: there is an established socket, and `facts` holds what it says. */
+enum { SOCKET_ESTABLISHED = 0, SOCKET_LIVE = 1, SOCKET_NONE = 2 };
+
+/* SOCKET_ESTABLISHED: `facts` holds what it says. */
 __noinline int STAGE(ask_socket)(ctx_t *ctx)
 {
 	struct scratch *s = this_scratch();
 	struct bpf_sock_tuple t = {};
 	struct tcp_sock *tcp;
 	struct bpf_sock *sk;
-	int err = -1;
+	__u32 before;
+	int found = SOCKET_NONE;
 
 	if (!s)
-		return -1;
+		return SOCKET_NONE;
+	before = ask(SW_ASKING_ANY);
 	sk = bpf_skc_lookup_tcp(ctx, &t, socket_tuple(&s->p, &t), BPF_F_CURRENT_NETNS, 0);
+	ask(before);
 	if (!sk)
-		return -1;
+		return SOCKET_NONE;
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (tcp && sk->state == BPF_TCP_ESTABLISHED) {
 		read_facts(tcp, &s->facts);
-		err = 0;
+		found = SOCKET_ESTABLISHED;
+	} else if (tcp && sk->state != BPF_TCP_LISTEN) {
+		found = SOCKET_LIVE;
 	}
 	bpf_sk_release(sk);
-	return err;
+	return found;
 }
 
 /* ---- flows ---------------------------------------------------------------------------------- */
@@ -153,6 +165,15 @@ static __always_inline void prepare(struct scratch *s, const struct flow *f, __u
 	}
 }
 
+/* Behind timestamps. A peer that has not agreed to SACK ignores it. */
+static __always_inline void put_sack(struct reply *r, __u32 from, __u32 to)
+{
+	r->option[3] = bpf_htonl(OPT_NOP << 24 | OPT_NOP << 16 | OPT_SACK << 8 | 10);
+	r->option[4] = bpf_htonl(from);
+	r->option[5] = bpf_htonl(to);
+	r->words = 6;
+}
+
 /* The answer, for the first time or again. */
 static __always_inline int give_answer(struct scratch *s, const struct flow *f, int reason)
 {
@@ -205,9 +226,48 @@ static __always_inline int shed(struct scratch *s, struct flow *f, const struct 
 	if (end == f->to)
 		return complete(s, f);
 	f->flags |= FLOW_SWALLOW;
+	f->ahead_from = f->ahead_to = 0;
 	f->swallowed = f->acked = end;
 	prepare(s, f, 0, end);
 	return SW_R_drain_data;
+}
+
+#define LINE_MAX 256 /* bytes of a request line that we look for its end in */
+
+/* HTTP/1.1 keeps connections unless it says otherwise; 1.0 does not. */
+__noinline int STAGE(is_version_1_1)(void)
+{
+	struct window *w = this_window();
+	__u32 i, at;
+	__u64 marks;
+
+	if (!w)
+		return 0;
+	for (i = 0; i < LINE_MAX; i += 8) {
+		at = w->request.target + i;
+		asm volatile("" : "+r"(at));
+		if (at >= WINDOW_MAX)
+			return 0;
+		marks = find_byte(*(const __u64 *)(w->bytes + at), '\r');
+		if (!marks)
+			continue;
+		/* the first mark is exact: how many bytes lie below it */
+		at += ((((marks & -marks) >> 7) - 1) & ONES) * ONES >> 56;
+		at -= sizeof(marks);
+		asm volatile("" : "+r"(at));
+		return at < WINDOW_MAX &&
+		       *(const __u64 *)(w->bytes + at) == *(const __u64 *)"HTTP/1.1";
+	}
+	return 0;
+}
+
+/* Nothing but timestamps: MPTCP, signatures and what is yet to be invented count the stream's bytes
+ * too, or sign them. */
+static __always_inline int is_plain(const struct packet *p, const struct window *w)
+{
+	__u32 size = p->data - p->l4 - sizeof(struct tcphdr);
+
+	return !size || (size == 12 && WORD(w, 0) == NOP_NOP_TS);
 }
 
 /* A request begins here, while the pool sheds and all is at rest. GO_ON: it is to be shed. */
@@ -216,50 +276,56 @@ static __always_inline int may_shed(ctx_t *ctx, struct scratch *s, struct flow *
 {
 	struct window *w;
 
-	if (s->p.flags & TCP_FIN || s->client_window < LEAST_WINDOW)
+	if (s->p.flags & TCP_FIN)
 		return SW_R_keep_followed;
 	w = open_window(ctx, &s->p);
-	if (!w || STAGE(read_request)(&s->p, l, &s->family) != REQUEST_SHED)
+	if (!w || !is_plain(&s->p, w) ||
+	    STAGE(read_request)(&s->p, l, &s->family) != REQUEST_SHED || !STAGE(is_version_1_1)())
 		return SW_R_keep_followed;
 	if (is_exempt(l, &s->p))
 		return SW_R_pass_exempt;
 	if (STAGE(ask_socket)(ctx) || !s->facts.quiet ||
 	    s->facts.rcv_nxt != seq_to_socket(f, s->p.seq) ||
-	    s->facts.write_seq != ack_to_socket(f, s->p.ack))
+	    s->facts.write_seq != ack_to_socket(f, s->p.ack) || s->facts.write_seq != f->x.out.at ||
+	    s->client_window << s->facts.scale < l->length)
 		return SW_R_keep_busy;
 	read_options(&s->p, w, &s->o);
 	return GO_ON;
 }
 
-static __always_inline int pass_on(struct flow *f, int reason)
+/* A segment ahead of one that frames. The client sends it again, in order, so that nothing goes by
+ * unread; unless the socket has what we lack: then it came another way. */
+static __always_inline int on_gap(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
-	return f->flags & FLOW_TRANSLATED && reason == SW_R_keep_followed ? SW_R_keep_translated
-									  : reason;
+	if (!STAGE(ask_socket)(ctx) && before(s->facts.rcv_nxt, seq_to_socket(f, s->p.seq)))
+		return SW_R_drop_order;
+	f->flags |= FLOW_ALONE;
+	return SW_R_keep_alone;
+}
+
+/* Only what is intact is read: the socket will throw the rest away. */
+__noinline int STAGE(is_intact)(ctx_t *ctx)
+{
+	struct scratch *s = this_scratch();
+	struct window *w = s ? open_window(ctx, &s->p) : NULL;
+
+	return w && STAGE(check_segment)(ctx, &s->p, w, VARIANT_NATIVE) == GO_ON;
 }
 
 static __always_inline int follow_request(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
+	__u32 end = s->p.seq + s->p.payload;
+
+	if (before(f->x.in.at, end) && !STAGE(is_intact)(ctx))
+		return SW_R_pass_checksum;
 	switch (follow(ctx, &s->p, &f->x, &f->x.in)) {
 	case FOLLOWED: break;
-	case FOLLOWED_GAP: f->flags |= FLOW_LOST; return SW_R_keep_lost;
+	case FOLLOWED_GAP: return on_gap(ctx, s, f);
 	default: f->flags |= FLOW_ALONE; return SW_R_keep_alone;
 	}
-	if (before(f->x.received, s->p.seq + s->p.payload))
-		f->x.received = s->p.seq + s->p.payload;
+	if (before(f->x.received, end))
+		f->x.received = end;
 	return SW_R_keep_followed;
-}
-
-/* Bytes went by unseen: starts anew where the socket says that nothing is under way. */
-static __always_inline int find_again(ctx_t *ctx, struct scratch *s, struct flow *f)
-{
-	if (STAGE(ask_socket)(ctx) || !s->facts.quiet ||
-	    s->facts.rcv_nxt != seq_to_socket(f, s->p.seq) ||
-	    s->facts.write_seq != ack_to_socket(f, s->p.ack))
-		return SW_R_keep_lost;
-	start_exchange(&f->x, s->p.seq, s->facts.write_seq);
-	f->flags &= ~(FLOW_LOST | FLOW_SYNCED);
-	follow_request(ctx, s, f);
-	return SW_R_keep_unsynced;
 }
 
 /* Payload that is new to the flow. */
@@ -270,9 +336,7 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 
 	if (f->flags & FLOW_ALONE)
 		return SW_R_keep_alone;
-	if (f->flags & FLOW_LOST)
-		return find_again(ctx, s, f);
-	if (s->p.seq != f->x.in.at || !at_rest(&f->x) || !s->shedding)
+	if (s->p.seq != f->x.in.at || !at_rest(&f->x) || !(s->shedding || s->metered))
 		return follow_request(ctx, s, f);
 	if (!(f->flags & FLOW_SYNCED)) {
 		if (!f->x.answered) {
@@ -282,6 +346,10 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 		f->flags |= FLOW_SYNCED;
 	}
 	reason = may_shed(ctx, s, f, l);
+	if (reason == GO_ON && !STAGE(is_intact)(ctx))
+		return SW_R_pass_checksum;
+	if (reason == GO_ON && l->flags & SW_LF_OBSERVE)
+		reason = SW_R_would_shed;
 	if (reason != GO_ON) {
 		int followed = follow_request(ctx, s, f);
 
@@ -294,7 +362,36 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 
 		return followed == SW_R_keep_followed ? SW_R_keep_pipelined : followed;
 	}
+	/* a new connection took its credit with the SYN */
+	if (s->metered && (s->facts.fresh || slot_pick(l->pool, 0) >= 0)) {
+		f->x = s->x;
+		f->x.received = s->p.seq + s->p.payload;
+		return SW_R_keep_credit;
+	}
 	return shed(s, f, l);
+}
+
+/* Takes bytes [seq, end) of the body in. What comes ahead of its time is remembered as one range,
+ * so that one lost segment costs one retransmission. */
+static __always_inline void take_body(struct flow *f, __u32 seq, __u32 end)
+{
+	if (before(f->swallowed, seq)) {
+		if (f->ahead_from == f->ahead_to) {
+			f->ahead_from = seq;
+			f->ahead_to = end;
+		} else if (!before(f->ahead_to, seq) && !before(seq, f->ahead_from) &&
+			   before(f->ahead_to, end)) {
+			f->ahead_to = end;
+		}
+		return;
+	}
+	if (before(f->swallowed, end))
+		f->swallowed = end;
+	if (f->ahead_from != f->ahead_to && !before(f->swallowed, f->ahead_from)) {
+		if (before(f->swallowed, f->ahead_to))
+			f->swallowed = f->ahead_to;
+		f->ahead_from = f->ahead_to = 0;
+	}
 }
 
 /* The body of a request that is being shed. */
@@ -308,14 +405,15 @@ static __always_inline int swallow(ctx_t *ctx, struct scratch *s, struct flow *f
 	read_options(&s->p, w, &s->o);
 	if (before(f->to, end))
 		end = f->to;
-	if (!before(f->swallowed, s->p.seq) && before(f->swallowed, end))
-		f->swallowed = end;
+	take_body(f, s->p.seq, end);
 	if (f->swallowed == f->to) {
 		s->cause = f->answer / (SW_FAMILIES * SW_VARIANTS) % SW_CAUSES;
 		return complete(s, f);
 	}
 	f->acked = f->swallowed;
 	prepare(s, f, 0, f->swallowed);
+	if (f->ahead_from != f->ahead_to && s->o.timestamp)
+		put_sack(&s->r, f->ahead_from, f->ahead_to);
 	return SW_R_drain_data;
 }
 
@@ -328,37 +426,91 @@ static __always_inline void end_swallow(struct flow *f)
 	f->flags = (f->flags & ~FLOW_SWALLOW) | FLOW_ALONE;
 }
 
+/* A FIN without data. None goes up before the client has the answer: the socket's acknowledgement
+ * of it would be one of the request too. */
+static __always_inline int on_fin(struct scratch *s, struct flow *f)
+{
+	if (f->flags & FLOW_ANSWERED && !before(s->p.seq, f->to))
+		return SW_R_drop_order;
+	if (f->flags & FLOW_SWALLOW) {
+		if (s->p.seq != f->swallowed)
+			return SW_R_drop_order;
+		end_swallow(f);
+	}
+	return SW_R_keep_translated;
+}
+
+/* While the client lacks the answer. */
+static __always_inline int on_unanswered(ctx_t *ctx, struct scratch *s, struct flow *f)
+{
+	struct window *w = open_window(ctx, &s->p);
+	const struct sw_answer *a;
+	__u32 index = f->answer;
+
+	if (!before(s->p.seq, f->to) || !w || !STAGE(is_intact)(ctx))
+		return SW_R_drop_order; /* behind an answer that may be lost */
+	a = bpf_map_lookup_elem(&answers, &index);
+	read_options(&s->p, w, &s->o);
+	/* Another text meanwhile, with another length: the connection cannot be saved. */
+	if (!a || a->length != f->dout - f->dout_before) {
+		prepare(s, f, TCP_RST, f->to);
+		return SW_R_shed_no_answer;
+	}
+	return give_answer(s, f, SW_R_shed_again);
+}
+
+/* Numbers wrap: what lies long behind must not seem to lie ahead. */
+static __always_inline void move_marks(struct scratch *s, struct flow *f)
+{
+	if (f->flags & (FLOW_SWALLOW | FLOW_ANSWERED))
+		return;
+	if (s->p.seq - f->to - FAR_BEHIND < FAR_BEHIND) {
+		f->din_before = f->din;
+		f->from = f->to = f->acked = s->p.seq;
+	}
+	if (s->p.ack - f->dout - f->at - FAR_BEHIND < FAR_BEHIND) {
+		f->dout_before = f->dout;
+		f->at = s->p.ack - f->dout;
+	}
+}
+
+/* Bytes of a request that was shed, and answered, and whose answer the client has: an old copy. A
+ * probe of one byte has to be answered; the socket does that. */
+static __always_inline int on_old(struct scratch *s, struct flow *f)
+{
+	__u32 end = s->p.seq + s->p.payload;
+
+	if (!before(f->from, end) || (s->p.payload == 1 && end == f->to))
+		return SW_R_keep_translated;
+	return SW_R_drop_ack;
+}
+
 static __always_inline int on_segment(ctx_t *ctx, struct scratch *s, struct flow *f,
 				      const struct sw_listener *l)
 {
+	int reason;
+
 	if (f->flags & FLOW_ANSWERED && !before(s->p.ack, f->at + f->dout)) {
 		f->flags &= ~FLOW_ANSWERED;
 		f->acked = f->to;
 	}
-	if (f->flags & FLOW_SWALLOW && s->p.flags & (TCP_FIN | TCP_RST) &&
-	    !before(f->swallowed, s->p.seq + s->p.payload)) {
-		end_swallow(f);
+	if (s->p.flags & TCP_RST)
 		return SW_R_keep_translated;
-	}
+	if (f->flags & FLOW_TRANSLATED)
+		move_marks(s, f);
+	if (!s->p.payload && s->p.flags & TCP_FIN)
+		return on_fin(s, f);
 	if (!s->p.payload)
 		return f->flags & FLOW_TRANSLATED ? SW_R_keep_translated : SW_R_keep_followed;
 	if (f->flags & FLOW_SWALLOW)
-		return swallow(ctx, s, f);
-	if (f->flags & FLOW_ANSWERED) {
-		struct window *w = open_window(ctx, &s->p);
-
-		if (!before(s->p.seq, f->to) || !w)
-			return SW_R_drop_order; /* behind an answer that may be lost */
-		read_options(&s->p, w, &s->o);
-		return give_answer(s, f, SW_R_shed_again);
-	}
-	if (f->flags & FLOW_TRANSLATED && before(s->p.seq, f->to)) {
-		/* Before or within what was shed and answered: it has been acknowledged long ago.
-		 */
-		return before(s->p.seq + s->p.payload, f->from + 1) ? SW_R_keep_translated
-								    : SW_R_drop_ack;
-	}
-	return pass_on(f, on_payload(ctx, s, f, l));
+		return STAGE(is_intact)(ctx) ? swallow(ctx, s, f) : SW_R_drop_order;
+	if (f->flags & FLOW_ANSWERED)
+		return on_unanswered(ctx, s, f);
+	if (f->flags & FLOW_TRANSLATED && before(s->p.seq, f->to))
+		return on_old(s, f);
+	reason = on_payload(ctx, s, f, l);
+	return f->flags & FLOW_TRANSLATED && reason == SW_R_keep_followed ? SW_R_keep_translated
+									  : reason;
 }
 
 /* ---- the packet's way ----------------------------------------------------------------------- */
@@ -379,11 +531,16 @@ static __always_inline void turn_round(struct scratch *s)
 
 /* Sends the reply. What the request acknowledged goes up by itself, or the socket would send again
  * what the client has. */
-static __always_inline int send_reply(ctx_t *ctx, struct scratch *s, int reason)
+__noinline int STAGE(send_reply)(ctx_t *ctx, int reason)
 {
-	struct reply r = s->r;
-	__u32 index = s->answer;
+	struct scratch *s = this_scratch();
+	struct reply r;
+	__u32 index;
 
+	if (!s)
+		return SW_R_drop_failed;
+	r = s->r;
+	index = s->answer;
 	r.answer = bpf_map_lookup_elem(&answers, &index);
 	if ((index != NO_ANSWER && !r.answer) || write_reply(ctx, &s->p, &r) != GO_ON)
 		return SW_R_drop_failed;
@@ -392,6 +549,9 @@ static __always_inline int send_reply(ctx_t *ctx, struct scratch *s, int reason)
 		return reason;
 	bpf_clone_redirect(ctx, ctx->ifindex, 0);
 	ctx->mark = 0;
+	/* growing makes the stack forget a sum over bytes that are all about to change */
+	if (ctx_resize(ctx, ctx_length(ctx) + 1))
+		return SW_R_drop_failed;
 	turn_round(s);
 	r.answer = NULL;
 	r.flags = TCP_ACK;
@@ -403,69 +563,129 @@ static __always_inline int send_reply(ctx_t *ctx, struct scratch *s, int reason)
 	return write_reply(ctx, &s->back, &r) == GO_ON ? reason : SW_R_drop_failed;
 }
 
+/* Could a request to this pool be shed, now or soon? A metered one that counts connections has
+ * counted this one when it came. */
+static __always_inline int matters(const struct sw_pool *pool, __u32 index)
+{
+	const struct sw_steer_pool *steer;
+
+	if (pool->armed)
+		return 1;
+	if (pool->mode != SW_MODE_METERED)
+		return pool->mode != SW_MODE_OPEN;
+	steer = bpf_map_lookup_elem(&steers, &index);
+	return steer && steer->flags & SW_SF_CREDIT;
+}
+
+static __always_inline int is_drop(int reason)
+{
+	return 1ULL << reason & drops;
+}
+
+/* The tuple's next connection begins, unless this is an old SYN of the one that is there. */
+static __always_inline int on_new(ctx_t *ctx, struct scratch *s, struct flow *f)
+{
+	if (f && STAGE(ask_socket)(ctx) == SOCKET_NONE)
+		forget_flow(s);
+	return GO_ON;
+}
+
+/* A flow that is not known yet. NULL: none is begun, for the reason in *reason. */
+static __always_inline struct flow *meet_flow(ctx_t *ctx, struct scratch *s, int *reason)
+{
+	struct flow *f;
+
+	*reason = GO_ON;
+	if (!s->p.payload || STAGE(ask_socket)(ctx) || !s->facts.quiet ||
+	    s->facts.rcv_nxt != s->p.seq || s->facts.write_seq != s->p.ack ||
+	    !(s->facts.fresh || s->facts.spoke))
+		return NULL;
+	f = new_flow(s);
+	if (!f)
+		*reason = SW_R_keep_full;
+	return f;
+}
+
+static __always_inline void look_at_pool(struct scratch *s, const struct sw_pool *pool, int active)
+{
+	int in_time = s->now <= pool->deadline_ns;
+
+	s->shedding = pool->mode == SW_MODE_SHED && in_time;
+	s->metered = active && pool->mode == SW_MODE_METERED && in_time;
+	s->cause = s->metered		     ? SW_CAUSE_NO_SLOTS
+		   : pool->cause < SW_CAUSES ? pool->cause
+					     : SW_CAUSE_SATURATED;
+}
+
+static __always_inline int read_window(ctx_t *ctx, struct scratch *s)
+{
+	struct tcphdr *tcp = header(ctx_begin(ctx), s->p.l4);
+
+	if ((void *)(tcp + 1) > ctx_end(ctx))
+		return -1;
+	s->client_window = bpf_ntohs(tcp->window);
+	return 0;
+}
+
+/* The packet of a flow: what becomes of it. */
+static __always_inline int on_flow(ctx_t *ctx, struct scratch *s, struct flow *f,
+				   const struct sw_listener *l)
+{
+	int reason;
+
+	if (lock_flow(f))
+		return SW_R_drop_raced;
+	reason = on_segment(ctx, s, f, l);
+	if (!is_reply(reason) && !is_drop(reason) && f->flags & FLOW_TRANSLATED &&
+	    STAGE(translate)(ctx, &s->p, f, 0))
+		reason = SW_R_drop_failed;
+	unlock_flow(f);
+	return reason;
+}
+
 /* GO_ON: nothing to do with us. */
 static __always_inline int keep(ctx_t *ctx, struct scratch *s, __u32 *id)
 {
 	const struct sw_listener *l;
 	const struct sw_pool *pool;
-	struct flow *f;
-	__u32 zero = 0, index, *use;
-	int reason;
+	struct flow *f = NULL;
+	__u32 zero = 0, index, *use = bpf_map_lookup_elem(&flow_use, &zero);
+	int reason, active = 0;
 
-	if (locate(ctx, &s->p) >= 0)
+	if (!use || locate(ctx, &s->p) >= 0)
 		return GO_ON;
+	/* id 0 if the listener is gone: its connections go on */
 	*id = find_listener(ctx, &s->p);
-	if (!*id)
+	if (!*id && !*use)
 		return GO_ON;
 	l = bpf_map_lookup_elem(&listeners, id);
-	if (!l || !(l->flags & SW_LF_KEEP))
+	if (!l)
 		return GO_ON;
 	index = l->pool;
 	pool = bpf_map_lookup_elem(&pools, &index);
-	use = bpf_map_lookup_elem(&flow_use, &zero);
-	if (!pool || !use || (pool->mode == SW_MODE_OPEN && !pool->armed && !*use))
+	if (!pool)
 		return GO_ON;
-	if (read(ctx, &s->p) >= 0)
+	if (*id && l->flags & SW_LF_KEEP)
+		active = matters(pool, index);
+	if ((!active && !*use) || read(ctx, &s->p) >= 0 || read_window(ctx, s))
 		return GO_ON;
 	make_key(&s->p, &s->key);
 	f = bpf_map_lookup_elem(&flows, &s->key);
-	if (s->p.flags & TCP_SYN) {
-		if (f)
-			forget_flow(s);
-		return GO_ON;
-	}
+	if (s->p.flags & TCP_SYN)
+		return on_new(ctx, s, f);
 	s->now = bpf_ktime_get_coarse_ns();
-	s->shedding = pool->mode == SW_MODE_SHED && s->now <= pool->deadline_ns &&
-		      !(l->flags & SW_LF_OBSERVE);
-	s->cause = pool->cause < SW_CAUSES ? pool->cause : SW_CAUSE_SATURATED;
 	s->up = 0;
-	{
-		struct tcphdr *tcp = header(ctx_begin(ctx), s->p.l4);
-
-		if ((void *)(tcp + 1) > ctx_end(ctx))
-			return GO_ON;
-		s->client_window = bpf_ntohs(tcp->window);
-	}
+	look_at_pool(s, pool, active);
+	if (!active)
+		s->shedding = 0;
 	if (!f) {
-		if (!s->p.payload || (pool->mode == SW_MODE_OPEN && !pool->armed))
+		if (!active)
 			return GO_ON;
-		if (STAGE(ask_socket)(ctx) || !s->facts.quiet || s->facts.rcv_nxt != s->p.seq ||
-		    s->facts.write_seq != s->p.ack)
-			return GO_ON;
-		f = new_flow(s);
+		f = meet_flow(ctx, s, &reason);
 		if (!f)
-			return SW_R_keep_full;
+			return reason;
 	}
-	if (lock_flow(f))
-		return SW_R_drop_raced;
-	reason = on_segment(ctx, s, f, l);
-	if (!is_reply(reason) && f->flags & FLOW_TRANSLATED && reason != SW_R_drop_ack &&
-	    reason != SW_R_drop_order && reason != SW_R_drop_failed && translate(ctx, &s->p, f, 0))
-		reason = SW_R_drop_failed;
-	unlock_flow(f);
-	if (s->p.flags & TCP_RST)
-		forget_flow(s);
-	return reason;
+	return on_flow(ctx, s, f, l);
 }
 
 SEC("?tc")
@@ -481,7 +701,7 @@ int spillway_keep(struct __sk_buff *skb)
 	if (reason == GO_ON)
 		return CTX_PASS;
 	if (is_reply(reason)) {
-		reason = send_reply(skb, s, reason);
+		reason = STAGE(send_reply)(skb, reason);
 		if (s->up && is_reply(reason)) {
 			count(id, reason);
 			return CTX_PASS;

@@ -18,7 +18,6 @@
 #include "http1.h"
 
 #define FLOW_SYNCED	(1U << 0) /* followed from a boundary that is certain */
-#define FLOW_LOST	(1U << 1) /* bytes went by unseen; may be found again when all is quiet */
 #define FLOW_ALONE	(1U << 2) /* not understood: nothing is shed here any more */
 #define FLOW_TRANSLATED (1U << 3)
 #define FLOW_SWALLOW	(1U << 4) /* decided, the body is still coming in */
@@ -42,7 +41,8 @@ struct flow {
 	__u32 from, to, at;
 	__u32 din, din_before;
 	__u32 dout, dout_before;
-	__u32 swallowed; /* of the client's stream, while its body comes in */
+	__u32 swallowed;	    /* of the client's stream, while its body comes in */
+	__u32 ahead_from, ahead_to; /* a range of it that came before its time */
 	__u32 acked;   /* what the client is told when the socket acknowledges all before `from` */
 	__u32 answer;  /* index of it */
 	__u16 window;  /* that the socket last advertised, as it stands in the header */
@@ -118,16 +118,30 @@ static __always_inline __u32 ack_to_client(const struct flow *f, __u32 s)
 	return before(s, boundary(f)) ? s + f->din_before : s + f->din;
 }
 
+#define LOCK_TRIES 1024 /* some 20 us: longer than a head takes to read */
+
+struct waiting {
+	struct flow *f;
+	__u32 held;
+};
+
+/* 1: the lock is ours. */
+static long try_lock(__u32 i, struct waiting *w)
+{
+	(void)i;
+	w->held = __sync_lock_test_and_set(&w->f->lock, 1);
+	return !w->held;
+}
+
 /* Two packets of a flow may be on two CPUs. 0: ours. */
 static __always_inline int lock_flow(struct flow *f)
 {
-	int i;
+	struct waiting w = {.f = f};
 
-	for (i = 0; i < 64; i++) {
-		if (!__sync_lock_test_and_set(&f->lock, 1))
-			return 0;
-	}
-	return -1;
+	if (!__sync_lock_test_and_set(&f->lock, 1))
+		return 0;
+	bpf_loop(LOCK_TRIES, try_lock, &w, 0);
+	return w.held ? -1 : 0;
 }
 
 static __always_inline void unlock_flow(struct flow *f)

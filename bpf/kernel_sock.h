@@ -22,10 +22,13 @@ struct inet_sock {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	struct {
+		__u32 lrcvtime;
+	} icsk_ack;
 } FIELDS;
 
 struct tcp_options_received {
-	__u16 rcv_wscale : 4;
+	__u16 snd_wscale : 4, rcv_wscale : 4;
 } FIELDS;
 
 struct rb_root {
@@ -34,7 +37,7 @@ struct rb_root {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
-	__u32 rcv_nxt, copied_seq, snd_nxt, snd_una, write_seq, rcv_wnd;
+	__u32 rcv_nxt, copied_seq, snd_nxt, snd_una, write_seq, rcv_wnd, lsndtime;
 	__u64 bytes_received;
 	struct rb_root out_of_order_queue;
 	struct tcp_options_received rx_opt;

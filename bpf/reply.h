@@ -11,7 +11,7 @@
 #include "options.h"
 
 #define OUR_TTL	      64
-#define REPLY_OPTIONS 5 /* 32-bit words at most */
+#define REPLY_OPTIONS 6 /* 32-bit words at most */
 #define WINDOW_DRAIN  0xffff
 /* Two segments: a sender halves a window of one, and what is in flight behind the request before
  * our answer arrives is thrown away, so there should not be much of it. Until the answer is there a

@@ -93,11 +93,15 @@ static __always_inline int put_sacks(ctx_t *ctx, const struct packet *p, const s
 }
 
 /* 0, or the segment could not be written and must not go on. */
-static __always_inline int translate(ctx_t *ctx, const struct packet *p, const struct flow *f,
-				     int to_client)
+__noinline int STAGE(translate)(ctx_t *ctx, const struct packet *p, const struct flow *f,
+				int to_client)
 {
-	__u32 seq = to_client ? seq_to_client(f, p->seq) : seq_to_socket(f, p->seq);
-	__u32 ack = to_client ? ack_to_client(f, p->ack) : ack_to_socket(f, p->ack);
+	__u32 seq, ack;
+
+	if (!p || !f)
+		return -1;
+	seq = to_client ? seq_to_client(f, p->seq) : seq_to_socket(f, p->seq);
+	ack = to_client ? ack_to_client(f, p->ack) : ack_to_socket(f, p->ack);
 
 	if (put_number(ctx, p->l4 + 16, p->l4 + 4, p->seq, seq))
 		return -1;

@@ -281,6 +281,9 @@ struct sw_slot {
 #define SW_SF_ASSIGN (1U << 1) /* and go to the listening socket of the worker that was picked */
 #define SW_SF_REFUSE (1U << 2) /* connect: nothing free makes connect() fail with `error` */
 #define SW_SF_CLOSED (1U << 3) /* drained, or saturated by force: nothing is free */
+#define SW_SF_CREDIT                                                                               \
+	(1U << 4) /* its rows are credits: each request takes one, not only the first              \
+		   * of a connection */
 
 /* steers[pool]: written by the daemon. */
 struct sw_steer_pool {

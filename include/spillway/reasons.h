@@ -56,10 +56,11 @@
 	X(41, keep_pipelined, PASS, "more than one request, or one whose head goes on")            \
 	X(42, keep_busy, PASS, "the socket has something unread, unsent or unacknowledged")        \
 	X(43, keep_alone, PASS, "not understood: the connection is left alone for good")           \
-	X(44, keep_lost, PASS, "bytes went by unseen: followed again when all is quiet")           \
+	X(44, shed_no_answer, REPLY, "reset: the answer to send again has changed its length")     \
 	X(45, keep_full, PASS, "no room for one more translated connection")                       \
 	X(46, drop_raced, DROP, "two packets of a connection at once; TCP sends it again")         \
-	X(47, pass_new, PASS, "this listener's new connections are left to the stack")
+	X(47, pass_new, PASS, "this listener's new connections are left to the stack")             \
+	X(48, keep_credit, PASS, "a request on an established connection took a credit")
 
 enum sw_reason {
 #define X(n, name, class, text) SW_R_##name = n,
