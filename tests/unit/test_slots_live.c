@@ -26,7 +26,7 @@ static struct kernel {
 	struct sw_steer_pool steers[SW_MAX_POOLS];
 	unsigned writes; /* of rows */
 } kernel;
-static const struct sw_slot_maps maps;
+static const struct sw_slot_maps maps = {.members = 1, .steers = 2};
 
 const struct sw_slot_maps *sw_steer_maps(const struct sw_steer *s)
 {
@@ -36,8 +36,12 @@ const struct sw_slot_maps *sw_steer_maps(const struct sw_steer *s)
 
 int bpf_map_lookup_elem(int fd, const void *key, void *value)
 {
-	(void)fd;
-	memcpy(value, &kernel.members[*(const unsigned *)key], sizeof(struct sw_bits));
+	unsigned pool = *(const unsigned *)key;
+
+	if (fd == maps.members)
+		memcpy(value, &kernel.members[pool], sizeof(struct sw_bits));
+	else
+		memcpy(value, &kernel.steers[pool], sizeof(struct sw_steer_pool));
 	return 0;
 }
 
@@ -166,7 +170,7 @@ static void apply(void)
 
 	if (sw_slots_plan(&steering, pools, conf.n_pools, &plan, &err))
 		fail_msg("%s", err.text);
-	sw_steer_narrow(&steering, pools, conf.n_pools, &plan);
+	sw_steer_narrow(&steering, pools, conf.n_pools, &plan, false);
 	for (unsigned p = 0; p < POOLS; p++)
 		pools[p].n_workers = pool_confs[p].n_workers;
 	live.n_pools = conf.n_pools;
@@ -174,6 +178,7 @@ static void apply(void)
 	sw_slots_write(&steering);
 	steering.settled = true;
 	sw_steer_write(&steering);
+	sw_steer_clear(&steering);
 }
 
 static void beat(uint64_t later_ms)
@@ -452,7 +457,9 @@ static void a_number_that_changes_hands(void **state)
 	pool_confs[0].n_workers = 2;
 	worker_confs[1][1].at = worker_confs[0][1].at; /* but has a worker in common with it */
 	assert_int_equal(sw_slots_plan(&steering, pools, 1, &plan, &err), 0);
-	sw_steer_narrow(&steering, pools, 1, &plan);
+	sw_steer_narrow(&steering, pools, 1, &plan, true);
+	assert_true(has(&kernel.members[0], workers[0][0].id)); /* no listener leads there */
+	sw_steer_narrow(&steering, pools, 1, &plan, false);
 	all.word[0] = 1ULL << workers[0][1].id;
 	assert_memory_equal(&kernel.members[0], &all, sizeof(all));
 	all.word[0] = 0;

@@ -91,7 +91,8 @@ struct sw_steering_change;
 /* Nothing is steered or counted yet; timers are set up. */
 int sw_steering_new(struct sw_live *live, struct event_base *base, struct sw_error *err);
 /* Does all for `c`, whose pools were built, that can fail. Until the change is committed or undone
- * new connections go only to workers that both configurations have in a pool of the same index. */
+ * new connections to listeners go only to workers that both configurations have in a pool of the
+ * same number. */
 int sw_steering_prepare(struct sw_live *live, const struct sw_config *c,
 			const struct sw_live_pool *pools, struct sw_steering_change **out,
 			struct sw_error *err);
@@ -109,6 +110,12 @@ void sw_steering_second(struct sw_live *live);
 bool sw_steering_stays(const struct sw_live *live);
 /* Leaves programs and counts in place where they stay. */
 void sw_steering_free(struct sw_live *live);
+
+/* ---- numbers.c: what the kernel calls pools ------------------------------------------------ */
+
+/* Puts the pools of `next` in such an order that those of `now` keep their places, as far as there
+ * are as many. */
+int sw_keep_numbers(const struct sw_config *now, struct sw_config *next, struct sw_error *err);
 
 /* ---- switch.c: from one configuration to another ------------------------------------------ */
 

@@ -69,8 +69,16 @@ static void write_sets(struct sw_live *live, uint64_t now_ms)
 	sw_steer_set_reach4(live->steer, &reach4);
 }
 
+static bool is_listened_for(struct sw_steer *steer, unsigned pool)
+{
+	struct sw_steer_pool now;
+
+	return !bpf_map_lookup_elem(sw_steer_maps(steer)->steers, &pool, &now) &&
+	       now.flags & SW_SF_COUNT;
+}
+
 void sw_steer_narrow(struct sw_steering *s, const struct sw_live_pool *pools, size_t n_pools,
-		     const struct sw_slots_plan *plan)
+		     const struct sw_slots_plan *plan, bool listeners_only)
 {
 	struct sw_steer *steer = s->live->steer;
 	const int *id = plan->ids;
@@ -82,7 +90,8 @@ void sw_steer_narrow(struct sw_steering *s, const struct sw_live_pool *pools, si
 		for (size_t j = 0; j < n; j++, id++)
 			if (*id >= 0)
 				set(&is, *id);
-		if (bpf_map_lookup_elem(sw_steer_maps(steer)->members, &i, &was))
+		if ((listeners_only && !is_listened_for(steer, i)) ||
+		    bpf_map_lookup_elem(sw_steer_maps(steer)->members, &i, &was))
 			continue;
 		for (unsigned w = 0; w < SW_WORDS; w++)
 			both.word[w] = was.word[w] & is.word[w];
@@ -173,13 +182,19 @@ static void write_pool(struct sw_steering *s, struct sw_live_pool *p, uint64_t n
 void sw_steer_write(struct sw_steering *s)
 {
 	struct sw_live *live = s->live;
-	const struct sw_bits nobody = {0};
-	const struct sw_steer_pool nothing = {0};
 	uint64_t now_ns = sw_now_ns();
 
 	write_sets(live, now_ns / 1000000);
 	for (size_t i = 0; i < live->n_pools; i++)
 		write_pool(s, &live->pools[i], now_ns);
+}
+
+void sw_steer_clear(struct sw_steering *s)
+{
+	const struct sw_bits nobody = {0};
+	const struct sw_steer_pool nothing = {0};
+	struct sw_live *live = s->live;
+
 	for (size_t i = live->n_pools; i < SW_MAX_POOLS; i++) {
 		sw_steer_set_members(live->steer, (unsigned)i, &nobody);
 		sw_steer_set_pool(live->steer, (unsigned)i, &nothing);

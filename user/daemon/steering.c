@@ -112,7 +112,11 @@ static int prepare(struct sw_steering *s, struct sw_steering_change *ch,
 	if (!e)
 		e = sw_cgroups_widen(s, &ch->cgroups, err);
 	if (!e)
-		sw_steer_narrow(s, pools, c->n_pools, &ch->slots);
+		e = sw_virtuals_list(c, &ch->virtuals, err);
+	if (!e)
+		e = sw_virtuals_thin(s, c, &ch->virtuals, err);
+	if (!e)
+		sw_steer_narrow(s, pools, c->n_pools, &ch->slots, true);
 	return e;
 }
 
@@ -144,6 +148,7 @@ static void free_change(struct sw_steering_change *ch)
 {
 	sw_slots_plan_free(&ch->slots);
 	free(ch->cgroups.list);
+	free(ch->virtuals.list);
 	free(ch);
 }
 
@@ -156,36 +161,12 @@ void sw_steering_undo(struct sw_live *live, struct sw_steering_change *ch)
 	if (ch->opened) {
 		close_steer(s);
 	} else if (live->steer) {
-		if (sw_cgroups_attach(live, &s->cgroups, &err))
+		if (sw_cgroups_attach(live, &s->cgroups, &err) ||
+		    sw_steer_virtuals(live->steer, s->virtuals.list, s->virtuals.n, &err))
 			sw_log(SW_ERROR, "%s", err.text);
 		sw_steer_write(s);
 	}
 	free_change(ch);
-}
-
-static int write_virtuals(struct sw_live *live, struct sw_error *err)
-{
-	struct sw_virtual *list;
-	size_t n = 0;
-	int e;
-
-	for (size_t i = 0; i < live->n_pools; i++)
-		n += live->conf->pools[i].steer.n_virtuals;
-	list = calloc(n + 1, sizeof(*list));
-	if (!list)
-		return sw_fail(err, -ENOMEM, "no memory");
-	n = 0;
-	for (size_t i = 0; i < live->n_pools; i++)
-		for (size_t j = 0; j < live->conf->pools[i].steer.n_virtuals; j++) {
-			const struct sw_endpoint *at = &live->conf->pools[i].steer.virtuals[j];
-
-			list[n].pool = (uint32_t)i;
-			list[n].at.port = at->port;
-			memcpy(list[n++].at.addr, at->addr, sizeof(at->addr));
-		}
-	e = sw_steer_virtuals(live->steer, list, n, err);
-	free(list);
-	return e;
 }
 
 /* A namespace in which a former daemon counted, and this one has nothing to do: its programs would
@@ -218,29 +199,39 @@ static void end_strays(const struct sw_config *c)
 	sw_pindir_each(dir, end_stray, (void *)c);
 }
 
-/* Rows come before pools that have them as members, and members come last. */
+/* Rows come before pools that have them as members. Addresses lead to a number when it has its new
+ * members, but at a start, when nobody knows what the old ones meant, the other way round. */
 void sw_steering_commit(struct sw_live *live, struct sw_steering_change *ch)
 {
 	struct sw_steering *s = live->steering;
 	struct sw_overflows was = s->overflows;
 	struct sw_error err = {0};
+	bool first = !s->settled;
+	int e = 0;
 
 	if (!live->steer) {
 		free_change(ch);
 		return;
 	}
+	if (first)
+		sw_steer_narrow(s, live->pools, live->n_pools, &ch->slots, false);
 	sw_slots_commit(s, &ch->slots);
 	s->overflows = ch->overflows;
 	sw_overflows_free(&was, &s->overflows);
 	sw_overflows_renew(&s->overflows);
 	sw_slots_write(s);
-	if (write_virtuals(live, &err) || sw_cgroups_attach(live, &ch->cgroups, &err))
-		sw_log(SW_ERROR, "%s", err.text);
-	sw_cgroups_take(s, &ch->cgroups);
-	if (!s->settled)
-		end_strays(live->conf);
+	if (first)
+		e = sw_virtuals_write(s, &ch->virtuals, &err);
 	s->settled = true;
 	sw_steer_write(s);
+	if (!first)
+		e = sw_virtuals_write(s, &ch->virtuals, &err);
+	sw_steer_clear(s);
+	if (first)
+		end_strays(live->conf);
+	if (e || sw_cgroups_attach(live, &ch->cgroups, &err))
+		sw_log(SW_ERROR, "%s", err.text);
+	sw_cgroups_take(s, &ch->cgroups);
 	free_change(ch);
 }
 
@@ -361,6 +352,7 @@ void sw_steering_free(struct sw_live *live)
 		end(s);
 	sw_overflows_free(&s->overflows, NULL);
 	free(s->cgroups.list);
+	free(s->virtuals.list);
 	free(live->leaving);
 	free(s);
 	live->steering = NULL;

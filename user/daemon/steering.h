@@ -27,6 +27,11 @@ struct sw_cgroup_uses {
 	size_t n;
 };
 
+struct sw_virtuals {
+	struct sw_virtual *list;
+	size_t n;
+};
+
 struct sw_slots_plan { /* rows for pools that were built */
 	int *ids;      /* of all pools, one after the other: of the workers, then of the pool */
 	size_t n;
@@ -44,13 +49,15 @@ struct sw_steering {
 	struct sw_cgroup_uses cgroups;		   /* cgroups.c: what is attached */
 	struct sw_error cgroups_error;		   /* why that is not as it should be, or empty */
 	struct sw_overflows overflows;
+	struct sw_virtuals virtuals; /* virtuals.c: as they stand in the kernel */
 
-	struct event *tick; /* watch.c */
+	struct event *tick, *again, *ended; /* watch.c */
 	struct sw_probes *probes;
 	unsigned ticks;
 	uint64_t recount_at_ms;
 	int sweep_failing, recount_failing;
-	bool cannot_close; /* this kernel closes no idle connections */
+	bool cannot_close;	/* this kernel closes no idle connections */
+	uint64_t close_from_ns; /* before that it is not looked for any */
 };
 
 /* A change of configuration under way. */
@@ -60,6 +67,7 @@ struct sw_steering_change {
 	struct sw_slots_plan slots;
 	struct sw_overflows overflows;
 	struct sw_cgroup_uses cgroups;
+	struct sw_virtuals virtuals;
 };
 
 /* ---- wants.c: what a configuration asks for ------------------------------------------------ */
@@ -92,14 +100,25 @@ void sw_slots_beat(struct sw_steering *s, uint64_t now_ms);
 
 /* ---- steer.c: who may be given new connections --------------------------------------------- */
 
-/* Takes from every pool the members that it is not to have under the plan, before anything else
- * changes its number. */
+/* Takes from pools the members that they are not to have under the plan, before their numbers mean
+ * others; `listeners_only`: from pools of listeners, as virtual addresses are thinned out instead.
+ */
 void sw_steer_narrow(struct sw_steering *s, const struct sw_live_pool *pools, size_t n_pools,
-		     const struct sw_slots_plan *plan);
+		     const struct sw_slots_plan *plan, bool listeners_only);
 /* Writes sets of workers, then what each pool is told, with a new deadline. */
 void sw_steer_write(struct sw_steering *s);
+/* Nobody has the numbers above those of the running pools. */
+void sw_steer_clear(struct sw_steering *s);
 /* The last word of a daemon that goes: nobody is busy or drained, nobody answers. */
 void sw_steer_farewell(struct sw_steering *s);
+
+/* ---- virtuals.c: addresses that routers connect to ----------------------------------------- */
+
+int sw_virtuals_list(const struct sw_config *c, struct sw_virtuals *out, struct sw_error *err);
+/* Takes off those that would lead to a pool with another name while numbers change hands. */
+int sw_virtuals_thin(struct sw_steering *s, const struct sw_config *next,
+		     const struct sw_virtuals *then, struct sw_error *err);
+int sw_virtuals_write(struct sw_steering *s, struct sw_virtuals *v, struct sw_error *err);
 
 /* ---- cgroups.c: where programs are attached ------------------------------------------------ */
 

@@ -149,6 +149,8 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	int e = servers && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
 
 	if (!e)
+		e = sw_keep_numbers(live->conf, next, err);
+	if (!e)
 		e = sw_pools_build(live, next, &pools, err);
 	if (!e)
 		e = sw_steering_prepare(live, next, pools, &steering, err);

@@ -8,11 +8,12 @@
 #include "common/clock.h"
 #include "daemon/steering.h"
 
-#define TICK_MS		100
-#define PROBE_TICKS	2 /* ticks between looks at suspects */
-#define RECOUNT_MS	5000
-#define RECOUNT_SHARE	100 /* a recount takes at most a hundredth of the time */
-#define CLOSE_BUDGET_NS 20000000ULL
+#define TICK_MS	      100
+#define PROBE_TICKS   2 /* ticks between looks at suspects */
+#define RECOUNT_MS    5000
+#define RECOUNT_SHARE 100 /* a recount takes at most a hundredth of the time */
+#define CLOSE_SHARE   4	  /* looking for idle connections takes at most a fifth of the time */
+#define AGAIN_MS      1	  /* from the end of a response until it is looked for once more */
 
 /* ---- reservations and counts -------------------------------------------------------------- */
 
@@ -131,47 +132,97 @@ static bool is_avoided(const struct sw_live_worker *w, uint64_t now_ms)
 	return w->load.busy && !(p->force == SW_FORCE_OPEN && sw_live_forced(p, now_ms));
 }
 
-static void close_idle_of(struct sw_steering *s, const struct sw_live_worker *w)
+/* Those of a pool that routers should leave, and still have connections to. */
+static bool find_avoided(struct sw_steering *s, const struct sw_live_pool *p, uint64_t now_ms,
+			 struct sw_bits *out)
 {
-	struct sw_slot slot;
+	bool some = false;
+
+	*out = (struct sw_bits){0};
+	for (size_t j = 0; j < p->n_workers; j++) {
+		const struct sw_live_worker *w = p->workers[j];
+		struct sw_slot slot;
+
+		if (w->id < 0 || !is_avoided(w, now_ms))
+			continue;
+		sw_steer_slot(s->live->steer, (unsigned)w->id, &slot);
+		if (!slot.inuse)
+			continue;
+		out->word[w->id / 64] |= 1ULL << w->id % 64;
+		some = true;
+	}
+	return some;
+}
+
+static void close_idle_of(struct sw_steering *s, const struct sw_live_pool *p, uint64_t now_ms)
+{
+	struct sw_bits workers;
 	int n;
 
-	sw_steer_slot(s->live->steer, (unsigned)w->id, &slot);
-	if (!slot.inuse)
+	if (!p->conf->steer.close_idle || !find_avoided(s, p, now_ms, &workers))
 		return;
-	n = sw_steer_close_idle(s->live->steer, (unsigned)w->id,
-				w->pool->conf->steer.idle_close_after_ms);
+	n = sw_steer_close_idle(s->live->steer, &workers, p->conf->steer.idle_close_after_ms);
 	if (n > 0)
-		sw_log(SW_DEBUG, "pool %s: closed %d idle connections to %s", w->pool->conf->name,
-		       n, w->conf->name);
+		sw_log(SW_DEBUG, "pool %s: closed %d idle connections", p->conf->name, n);
 	if (n != -EOPNOTSUPP)
 		return;
 	s->cannot_close = true;
 	sw_log(SW_WARN,
 	       "pool %s: close_idle does nothing: it needs Linux 6.5; requests over connections "
 	       "that routers keep open are not steered",
-	       w->pool->conf->name);
+	       p->conf->name);
 }
 
-/* Looking through all connections takes a while: what is not reached has its turn sooner next
- * time. */
-static void close_idle(struct sw_steering *s, uint64_t now_ms)
+/* Looking through all connections takes a while, so it takes its share of the time and no more. */
+static void close_idle(struct sw_steering *s)
 {
-	uint64_t until_ns = sw_now_ns() + CLOSE_BUDGET_NS;
+	uint64_t begin_ns = sw_now_ns(), now_ms = sw_now_ms();
 	struct sw_live *live = s->live;
 
-	for (size_t i = 0; i < live->n_pools && !s->cannot_close; i++) {
-		struct sw_live_pool *p = &live->pools[(i + s->ticks) % live->n_pools];
+	if (s->cannot_close || begin_ns < s->close_from_ns)
+		return;
+	for (size_t i = 0; i < live->n_pools; i++)
+		close_idle_of(s, &live->pools[i], now_ms);
+	s->close_from_ns = sw_now_ns() + (sw_now_ns() - begin_ns) * CLOSE_SHARE;
+}
 
-		for (size_t j = 0; j < p->n_workers && p->conf->steer.close_idle; j++) {
-			struct sw_live_worker *w = p->workers[(j + s->ticks) % p->n_workers];
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct sw_steering *s = arg;
 
-			if (sw_now_ns() > until_ns)
-				return;
-			if (w->id >= 0 && is_avoided(w, now_ms))
-				close_idle_of(s, w);
-		}
-	}
+	(void)fd;
+	(void)what;
+	if (s->live->steer && s->settled)
+		close_idle(s);
+}
+
+/* A response has ended on a connection that should go. The router may have read it already, or will
+ * in a moment; in another moment it may use the connection again. */
+static void on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval moment = {.tv_usec = AGAIN_MS * 1000};
+	struct sw_steering *s = arg;
+
+	if (!s->live->steer)
+		return;
+	sw_steer_ended_clear(s->live->steer);
+	on_again(fd, what, s);
+	if (!evtimer_pending(s->again, NULL))
+		evtimer_add(s->again, &moment);
+}
+
+/* Steering may be taken off and begin anew, with other maps. */
+static void listen_for_ends(struct sw_steering *s)
+{
+	int fd = s->live->steer ? sw_steer_ended_fd(s->live->steer) : -1;
+
+	if (s->ended && event_get_fd(s->ended) == fd)
+		return;
+	if (s->ended)
+		event_free(s->ended);
+	s->ended = fd < 0 ? NULL : event_new(s->base, fd, EV_READ | EV_PERSIST, on_ended, s);
+	if (s->ended)
+		event_add(s->ended, NULL);
 }
 
 /* ---- timers ------------------------------------------------------------------------------- */
@@ -183,11 +234,12 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	listen_for_ends(s);
 	if (!s->live->steer || !s->settled)
 		return;
 	s->ticks++;
 	sweep(s);
-	close_idle(s, now_ms);
+	close_idle(s);
 	if (s->ticks % PROBE_TICKS == 0)
 		look_at_suspects(s, now_ms);
 	if (now_ms >= s->recount_at_ms)
@@ -209,7 +261,8 @@ int sw_watch_start(struct sw_steering *s, struct sw_error *err)
 
 	s->probes = sw_probes_new(s->base, on_answer, s);
 	s->tick = event_new(s->base, -1, EV_PERSIST, on_tick, s);
-	if (!s->probes || !s->tick || event_add(s->tick, &tv)) {
+	s->again = evtimer_new(s->base, on_again, s);
+	if (!s->probes || !s->tick || !s->again || event_add(s->tick, &tv)) {
 		sw_watch_stop(s);
 		return sw_fail(err, -ENOMEM, "no memory");
 	}
@@ -220,7 +273,11 @@ void sw_watch_stop(struct sw_steering *s)
 {
 	if (s->tick)
 		event_free(s->tick);
-	s->tick = NULL;
+	if (s->again)
+		event_free(s->again);
+	if (s->ended)
+		event_free(s->ended);
+	s->tick = s->again = s->ended = NULL;
 	sw_probes_free(s->probes);
 	s->probes = NULL;
 }
