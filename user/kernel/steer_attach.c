@@ -75,24 +75,16 @@ static void free_plan(struct plan *plan)
 	free_paths(plan->routers, plan->n_routers);
 }
 
-/* One cgroup may be named twice, and by several paths. */
 static int add_target(struct plan *plan, const struct sw_steer_cgroup *c, struct sw_error *err)
 {
-	struct target t = {.path = c->path, .hooks = hooks_for(c)};
-	size_t i = 0;
+	struct target *t = &plan->at[plan->n];
 
-	t.fd = sw_cgroup_open(c->path, &t.id, err);
-	if (t.fd < 0)
-		return t.fd;
-	plan->hooks |= t.hooks;
-	while (i < plan->n && plan->at[i].id != t.id)
-		i++;
-	if (i < plan->n) {
-		plan->at[i].hooks |= t.hooks;
-		close(t.fd);
-	} else {
-		plan->at[plan->n++] = t;
-	}
+	*t = (struct target){.path = c->path, .hooks = hooks_for(c)};
+	t->fd = sw_cgroup_open(c->path, &t->id, err);
+	if (t->fd < 0)
+		return t->fd;
+	plan->hooks |= t->hooks;
+	plan->n++;
 	return 0;
 }
 
@@ -122,7 +114,8 @@ static int make_plan(struct plan *plan, const struct sw_steer_cgroup *list, size
 	return ret;
 }
 
-/* Programs are loaded when a cgroup wants one that is not there yet. */
+/* Programs are loaded when a cgroup wants one that is not there yet. Of accepting, connecting and
+ * following each includes the one before, so nothing that was loaded is missing then. */
 static int load_for(struct sw_steer *s, struct plan *plan, struct sw_error *err)
 {
 	const char *names[HOOKS + 1];
@@ -130,7 +123,6 @@ static int load_for(struct sw_steer *s, struct plan *plan, struct sw_error *err)
 
 	if (!(plan->hooks & ~s->hooks))
 		return 0;
-	plan->hooks |= s->hooks;
 	for (int hook = 0; hook < HOOKS; hook++)
 		if (plan->hooks & BIT(hook))
 			names[n++] = hooks[hook].program;
@@ -174,8 +166,8 @@ static struct sw_steer_link *add_link(struct sw_steer *s, unsigned hook, uint64_
 	return &more[s->n_links++];
 }
 
-/* A link that runs is left alone unless there are new programs; where none is known, one of a
- * daemon before us is taken over in place, else a new one made. */
+/* A link of ours that runs is left alone; else one of a daemon before us is taken over in place, or
+ * a new one made. */
 static int link_one(struct sw_steer *s, const struct plan *plan, const struct target *t,
 		    unsigned hook)
 {
@@ -190,7 +182,7 @@ static int link_one(struct sw_steer *s, const struct plan *plan, const struct ta
 	if (!l)
 		return -ENOMEM;
 	l->wanted = true;
-	if (l->fd >= 0 && sw_link_target(l->fd) == t->id && !plan->fresh)
+	if (l->fd >= 0 && sw_link_target(l->fd) == t->id)
 		return 0;
 	if (l->fd >= 0)
 		close(l->fd);
