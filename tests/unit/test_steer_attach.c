@@ -231,7 +231,7 @@ static int other_program(void)
 
 static void a_failure_leaves_what_was_attached(void **state)
 {
-	struct sw_steer_cgroup list[] = {{.path = steers_cgroup[1], .accept = true},
+	struct sw_steer_cgroup list[] = {{.path = steers_cgroup[1], .connect = true},
 					 {.path = steers_cgroup[0], .accept = true}};
 	struct sw_steer *s = steers_open();
 	struct sw_error err = {0};
@@ -239,15 +239,15 @@ static void a_failure_leaves_what_was_attached(void **state)
 	uint32_t link;
 
 	(void)state;
-	steers_attach(s, 1, true, false);
-	link = steers_link_id(steers_link("connect4", 1));
+	steers_attach(s, 1, false, true);
+	link = steers_link_id(steers_link("sockops", 1));
 	/* One that lets nobody beside it. */
 	cgroup = open(steers_cgroup[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(bpf_prog_attach(prog, cgroup, BPF_CGROUP_SOCK_OPS, 0), 0);
 	assert_int_equal(sw_steer_attach(s, list, 2, &err), -EPERM);
 	assert_non_null(strstr(err.text, "bpftool cgroup tree"));
 	assert_non_null(strstr(err.text, steers_cgroup[0]));
-	assert_hooks(1, true, false);
+	assert_hooks(1, false, true);
 	assert_hooks(0, false, false);
 	assert_int_equal(bpf_prog_detach2(prog, cgroup, BPF_CGROUP_SOCK_OPS), 0);
 
@@ -256,8 +256,8 @@ static void a_failure_leaves_what_was_attached(void **state)
 	list[1].path = "/nowhere/at/all";
 	assert_int_equal(sw_steer_attach(s, list, 2, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/nowhere/at/all"));
-	assert_hooks(1, true, false);
-	assert_int_equal(steers_link_id(steers_link("connect4", 1)), link);
+	assert_hooks(1, false, true);
+	assert_int_equal(steers_link_id(steers_link("sockops", 1)), link);
 	close(cgroup);
 	close(prog);
 	sw_steer_leave(s);
