@@ -28,10 +28,8 @@ static __always_inline void follow_response(ctx_t *ctx, const struct packet *p, 
 
 static __always_inline int forget(const struct sw_tuple *key)
 {
-	__u32 zero = 0, *n = bpf_map_lookup_elem(&flow_use, &zero);
-
-	if (!bpf_map_delete_elem(&flows, key) && n)
-		__sync_fetch_and_add(n, -1);
+	if (!bpf_map_delete_elem(&flows, key))
+		count_flows(-1);
 	return CTX_PASS;
 }
 

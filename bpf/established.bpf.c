@@ -123,14 +123,6 @@ static __always_inline void make_key(const struct packet *p, struct sw_tuple *ke
 	key->local_port = p->dport;
 }
 
-static __always_inline void count_flows(__s32 change)
-{
-	__u32 zero = 0, *n = bpf_map_lookup_elem(&flow_use, &zero);
-
-	if (n)
-		__sync_fetch_and_add(n, change);
-}
-
 static __always_inline void forget_flow(struct scratch *s)
 {
 	if (!bpf_map_delete_elem(&flows, &s->key))

@@ -67,6 +67,14 @@ struct {
 	__type(value, __u32);
 } flow_use SEC(".maps") __weak;
 
+static __always_inline void count_flows(__s32 change)
+{
+	__u32 zero = 0, *n = bpf_map_lookup_elem(&flow_use, &zero);
+
+	if (n)
+		__sync_fetch_and_add(n, change);
+}
+
 static __always_inline int before(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) < 0;

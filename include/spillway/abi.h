@@ -16,6 +16,8 @@
 #define SW_MAX_PATHS	  4096
 #define SW_MAX_EXEMPT	  4096
 #define SW_MAX_ANSWERSETS 256
+#define SW_EXPIRE_KEYS	  1024
+#define SW_MAX_FLOWS	  1000000
 #define SW_DEFAULT_FLOWS  65536 /* connections that requests are shed on, unless configured */
 
 /* Cookies live for the current and the previous period of 2^36 ns, about 69 s. */
