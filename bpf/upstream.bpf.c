@@ -182,6 +182,38 @@ static __always_inline void follow_response(struct __sk_buff *skb, struct exchan
 	__sync_lock_test_and_set(&u->held, 0);
 }
 
+/* Worker ids, for the daemon to look at once: a response has ended on a connection to a worker that
+ * is to be avoided. A busy router asks again within a millisecond, and no timer hits that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ended SEC(".maps");
+
+static __always_inline int is_avoided(const struct sw_socket *row, __u32 id)
+{
+	__u32 zero = 0, pool = row->pool, word = id / 64 % SW_WORDS;
+	struct sw_bits *free = bpf_map_lookup_elem(&nonbusy, &zero);
+	struct sw_bits *member = bpf_map_lookup_elem(&members, &pool);
+	struct sw_steer_pool *steer = bpf_map_lookup_elem(&steers, &pool);
+
+	if (!free || !member || !steer)
+		return 0;
+	return steer->flags & SW_SF_CLOSED ||
+	       !(free->word[word] & member->word[word] & 1ULL << (id & 63));
+}
+
+static __always_inline void tell_end(struct bpf_sock *sk)
+{
+	struct sw_socket *row = bpf_sk_storage_get(&sockets, sk, NULL, 0);
+	__u32 id;
+
+	if (!row || !row->slot)
+		return;
+	id = row->slot - 1;
+	if (is_avoided(row, id))
+		bpf_ringbuf_output(&ended, &id, sizeof(id), 0);
+}
+
 SEC("?cgroup_skb/ingress")
 int spillway_upstream_in(struct __sk_buff *skb)
 {
@@ -202,14 +234,16 @@ int spillway_upstream_in(struct __sk_buff *skb)
 	u->last_ns = bpf_ktime_get_coarse_ns();
 	if (of_use(&u->in, &g))
 		follow_response(skb, u, &g);
+	if (u->in.at == g.seq + g.len && between(&u->in) && u->asked == u->answered)
+		tell_end(sk);
 	return PASS;
 }
 
 /* ---- closing -------------------------------------------------------------------------------- */
 
 struct close_order {
-	__u32 slot; /* worker id + 1 */
-	__u32 idle_ms;
+	struct sw_bits workers;
+	__u64 idle_ms;
 	__u64 closed; /* counted here */
 };
 
@@ -251,6 +285,13 @@ static __always_inline int is_idle(struct exchange *u, struct tcp_sock *tcp, __u
 	       (__s64)(bpf_ktime_get_ns() - u->last_ns - idle_ns) >= 0;
 }
 
+static __always_inline int is_ordered(const struct close_order *order, __u32 slot)
+{
+	__u32 id = slot - 1;
+
+	return slot && order->workers.word[id / 64 % SW_WORDS] >> (id & 63) & 1;
+}
+
 /* The TCP sockets of one network namespace, each locked. */
 SEC("?iter/tcp")
 int spillway_close_idle(struct bpf_iter__tcp *ctx)
@@ -267,7 +308,7 @@ int spillway_close_idle(struct bpf_iter__tcp *ctx)
 		return 0;
 	order = bpf_map_lookup_elem(&close_orders, &zero);
 	row = bpf_sk_storage_get(&sockets, sk, NULL, 0);
-	if (!order || !row || !row->port || row->slot != order->slot)
+	if (!order || !row || !row->port || !is_ordered(order, row->slot))
 		return 0;
 	u = bpf_sk_storage_get(&upstreams, sk, NULL, 0);
 	tcp = bpf_skc_to_tcp_sock(sk);

@@ -116,7 +116,7 @@ static void defaults(void **state)
 	assert_false(s->refuse);
 	assert_int_equal(s->error, ECONNREFUSED);
 	assert_false(s->close_idle);
-	assert_int_equal(s->idle_close_after_ms, 50);
+	assert_int_equal(s->idle_close_after_ms, 1);
 	assert_int_equal(c->pools[0].workers[0].engine_limit, 0);
 	assert_int_equal(c->pools[0].answer.api, SW_API_DYNAMO); /* of no engine */
 	sw_config_free(c);

@@ -421,13 +421,21 @@ static void converse(int router, int server)
 	assert_int_equal(recv(router, buffer, sizeof(buffer), 0), strlen(response));
 }
 
+static int close_idle(struct sw_steer *s, unsigned worker)
+{
+	struct sw_bits workers = {0};
+
+	workers.word[worker / 64] = 1ULL << worker % 64;
+	return sw_steer_close_idle(s, &workers, 50);
+}
+
 /* By a daemon in another network namespace than the router. */
 static int close_from_elsewhere(struct sw_steer *s)
 {
 	int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), n;
 
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
-	n = sw_steer_close_idle(s, STEERS_WORKER, 50);
+	n = close_idle(s, STEERS_WORKER);
 	assert_int_equal(setns(here, CLONE_NEWNET), 0);
 	close(here);
 	return n;
@@ -445,7 +453,7 @@ static void idle_connections_are_closed_where_their_router_is(void **state)
 	steers_pool(s, 4);
 	if (sw_steer_attach(s, &c, 1, &err))
 		fail_msg("%s", err.text);
-	if (sw_steer_close_idle(s, STEERS_WORKER, 50) == -EOPNOTSUPP) {
+	if (close_idle(s, STEERS_WORKER) == -EOPNOTSUPP) {
 		printf("SKIP: this kernel closes no sockets\n");
 		sw_steer_leave(s);
 		skip();
@@ -456,7 +464,7 @@ static void idle_connections_are_closed_where_their_router_is(void **state)
 	usleep(100000);
 	assert_int_equal(close_from_elsewhere(s), 0); /* nobody is in the cgroup */
 	pid = steers_idler();
-	assert_int_equal(sw_steer_close_idle(s, STEERS_WORKER + 1, 50), 0);
+	assert_int_equal(close_idle(s, STEERS_WORKER + 1), 0);
 	assert_int_equal(close_from_elsewhere(s), 1);
 	assert_int_equal(close_from_elsewhere(s), 0);
 	steers_await(s, 0);

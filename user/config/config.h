@@ -66,7 +66,7 @@ struct sw_steer_conf {
 	bool refuse;	 /* connect: nothing free makes connect() fail, else our answer comes */
 	int error;	 /* positive errno for that, default ECONNREFUSED */
 	bool close_idle; /* idle upstream connections to busy workers are closed */
-	unsigned idle_close_after_ms; /* default 50 */
+	unsigned idle_close_after_ms; /* default 1 */
 	enum sw_count_by count;	      /* never AUTO after the check: CONNECTIONS where steered;
 				       * REPORTS also where there is no cap, and nothing to count */
 	unsigned report_lag_ms;	      /* default 1000, with SW_COUNT_REPORTS */

@@ -94,7 +94,7 @@ void sw_build_steer(const struct sw_place *at, const struct sw_doc_pool *d, stru
 	s->error = errnos[sw_take_choice(at, "refuse_errno", d->refuse_errno, errno_names, 0)];
 	s->close_idle = sw_take_choice(at, "pooled_upstreams", d->pooled_upstreams, upstreams, 0);
 	s->idle_close_after_ms = (unsigned)sw_take_uint(at, "idle_close_after_ms",
-							d->idle_close_after_ms, 1, MINUTE_MS, 50);
+							d->idle_close_after_ms, 1, MINUTE_MS, 1);
 	s->count = (enum sw_count_by)sw_take_choice(at, "count", d->count, count, SW_COUNT_AUTO);
 	s->report_lag_ms = (unsigned)sw_take_uint(at, "report_lag_ms", d->report_lag_ms, 0,
 						  SW_CREDIT_LAG_MAX, 1000);

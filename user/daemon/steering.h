@@ -56,8 +56,9 @@ struct sw_steering {
 	unsigned ticks;
 	uint64_t recount_at_ms;
 	int sweep_failing, recount_failing;
-	bool cannot_close;	/* this kernel closes no idle connections */
-	uint64_t close_from_ns; /* before that it is not looked for any */
+	bool cannot_close;		   /* this kernel closes no idle connections */
+	uint64_t close_from_ns;		   /* before that it is not looked for any */
+	const struct sw_steer *listens_to; /* whose ends of responses `ended` is */
 };
 
 /* A change of configuration under way. */

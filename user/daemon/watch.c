@@ -2,8 +2,10 @@
 /* What steering has to look after all the time: reservations that nothing came of, counts,
  * suspects, listening workers, idle connections to busy ones. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "daemon/steering.h"
@@ -211,17 +213,32 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 		evtimer_add(s->again, &moment);
 }
 
-/* Steering may be taken off and begin anew, with other maps. */
+static void stop_listening(struct sw_steering *s)
+{
+	if (s->ended) {
+		close(event_get_fd(s->ended));
+		event_free(s->ended);
+	}
+	s->ended = NULL;
+}
+
+/* Steering may be taken off and begin anew, with other maps; the descriptor is our own. */
 static void listen_for_ends(struct sw_steering *s)
 {
-	int fd = s->live->steer ? sw_steer_ended_fd(s->live->steer) : -1;
+	struct sw_steer *steer = s->live->steer;
+	int fd;
 
-	if (s->ended && event_get_fd(s->ended) == fd)
+	if (steer == s->listens_to)
 		return;
-	if (s->ended)
-		event_free(s->ended);
-	s->ended = fd < 0 ? NULL : event_new(s->base, fd, EV_READ | EV_PERSIST, on_ended, s);
-	if (s->ended)
+	stop_listening(s);
+	s->listens_to = steer;
+	fd = steer ? fcntl(sw_steer_ended_fd(steer), F_DUPFD_CLOEXEC, 0) : -1;
+	if (fd < 0)
+		return;
+	s->ended = event_new(s->base, fd, EV_READ | EV_PERSIST, on_ended, s);
+	if (!s->ended)
+		close(fd);
+	else
 		event_add(s->ended, NULL);
 }
 
@@ -275,9 +292,8 @@ void sw_watch_stop(struct sw_steering *s)
 		event_free(s->tick);
 	if (s->again)
 		event_free(s->again);
-	if (s->ended)
-		event_free(s->ended);
-	s->tick = s->again = s->ended = NULL;
+	stop_listening(s);
+	s->tick = s->again = NULL;
 	sw_probes_free(s->probes);
 	s->probes = NULL;
 }

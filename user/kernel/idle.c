@@ -13,8 +13,8 @@
 #define LENGTH(a) (sizeof(a) / sizeof(*(a)))
 
 struct close_order { /* as in bpf/upstream.bpf.c */
-	uint32_t slot, idle_ms;
-	uint64_t closed;
+	struct sw_bits workers;
+	uint64_t idle_ms, closed;
 };
 
 bool sw_idle_supported(void)
@@ -46,9 +46,9 @@ bool sw_idle_supported(void)
 	return prog >= 0;
 }
 
-int sw_idle_close(int program, int orders, unsigned id, unsigned idle_ms)
+int sw_idle_close(int program, int orders, const struct sw_bits *workers, unsigned idle_ms)
 {
-	struct close_order order = {.slot = id + 1, .idle_ms = idle_ms};
+	struct close_order order = {.workers = *workers, .idle_ms = idle_ms};
 	uint32_t zero = 0;
 	int err;
 

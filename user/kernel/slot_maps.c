@@ -34,8 +34,8 @@ bool sw_is_plane_map(const struct bpf_map *map)
 
 bool sw_is_steer_map(const struct bpf_map *map)
 {
-	static const char *const names[] = {"virtuals",	 "listens", "sockets",
-					    "upstreams", "seen",    "close_orders"};
+	static const char *const names[] = {"virtuals", "listens", "sockets",	  "upstreams",
+					    "ended",	"seen",	   "close_orders"};
 
 	return IS_ONE_OF(map, names);
 }

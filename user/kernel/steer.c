@@ -199,6 +199,7 @@ void sw_steer_leave(struct sw_steer *s)
 	sw_steer_drop_links(s);
 	sw_steer_unload(s->programs);
 	sw_steer_unload(s->closer);
+	ring_buffer__free(s->ended);
 	sw_recounter_free(s->recounter);
 	close_memory(s);
 #define X(name)                                                                                    \

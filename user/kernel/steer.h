@@ -32,6 +32,7 @@
 	X(picks)                                                                                   \
 	X(sockets)                                                                                 \
 	X(upstreams)                                                                               \
+	X(ended)                                                                                   \
 	X(listens)                                                                                 \
 	X(listening)                                                                               \
 	X(counts_steer)
@@ -105,10 +106,15 @@ struct sw_recount {
  * kernel refuses iterators, now and ever. */
 int sw_steer_recount(struct sw_steer *s, struct sw_recount *out);
 
-/* Closes the connections to a worker that have no request under way and nothing in flight for at
- * least `idle_ms`, of cgroups attached with `upstreams`. Returns how many. -EOPNOTSUPP: this kernel
- * cannot (6.5). */
-int sw_steer_close_idle(struct sw_steer *s, unsigned id, unsigned idle_ms);
+/* Closes the connections to these workers that have no request under way and nothing in flight for
+ * at least `idle_ms`, of cgroups attached with `upstreams`. Returns how many. -EOPNOTSUPP: this
+ * kernel cannot (6.5). */
+int sw_steer_close_idle(struct sw_steer *s, const struct sw_bits *workers, unsigned idle_ms);
+/* A descriptor that becomes readable when a response has ended on a connection to a worker that is
+ * busy, draining or removed, which makes it idle as soon as the router has read it. */
+int sw_steer_ended_fd(struct sw_steer *s);
+/* Makes it unreadable until that happens again. */
+void sw_steer_ended_clear(struct sw_steer *s);
 
 /* ---- cgroups ---------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Where idle connections of routers are: in the network namespaces of the processes in their
  * cgroups, each of which is gone through by itself. What is idle is idle.h's matter. */
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 
 struct closing {
 	int program, orders;
-	unsigned id, idle_ms;
+	const struct sw_bits *workers;
+	unsigned idle_ms;
 	struct stat seen[SPACES_MAX];
 	size_t n;
 	int closed;
@@ -61,7 +63,7 @@ static void close_where(void *arg, long pid)
 		return;
 	n = sw_netns_enter(netns, &former, NULL);
 	if (!n) {
-		n = sw_idle_close(c->program, c->orders, c->id, c->idle_ms);
+		n = sw_idle_close(c->program, c->orders, c->workers, c->idle_ms);
 		sw_netns_leave(former);
 	}
 	if (n > 0)
@@ -70,9 +72,9 @@ static void close_where(void *arg, long pid)
 		c->failed = n;
 }
 
-int sw_steer_close_idle(struct sw_steer *s, unsigned id, unsigned idle_ms)
+int sw_steer_close_idle(struct sw_steer *s, const struct sw_bits *workers, unsigned idle_ms)
 {
-	struct closing c = {.id = id, .idle_ms = idle_ms};
+	struct closing c = {.workers = workers, .idle_ms = idle_ms};
 	int ret = prepare(s);
 
 	if (ret)
@@ -82,4 +84,26 @@ int sw_steer_close_idle(struct sw_steer *s, unsigned id, unsigned idle_ms)
 	for (size_t i = 0; i < s->n_routers; i++)
 		sw_cgroup_each_process(s->routers[i], close_where, &c);
 	return c.closed || !c.failed ? c.closed : c.failed;
+}
+
+/* ---- when to look -------------------------------------------------------------------------- */
+
+/* Which worker it was does not matter: the next look is at all that are avoided. */
+static int forget(void *arg, void *data, size_t size)
+{
+	(void)arg, (void)data, (void)size;
+	return 0;
+}
+
+int sw_steer_ended_fd(struct sw_steer *s)
+{
+	if (!s->ended)
+		s->ended = ring_buffer__new(s->maps.ended, forget, NULL, NULL);
+	return s->ended ? ring_buffer__epoll_fd(s->ended) : -errno;
+}
+
+void sw_steer_ended_clear(struct sw_steer *s)
+{
+	if (s->ended)
+		ring_buffer__consume(s->ended);
 }

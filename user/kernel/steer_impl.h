@@ -31,9 +31,10 @@ struct sw_steer {
 	struct sw_steer_link *links;
 	size_t n_links;
 
-	struct spillway *closer; /* of idle connections; NULL: not loaded */
-	int closer_refused;	 /* loading it has failed with this, and would again */
-	char **routers;		 /* cgroups attached with `upstreams` */
+	struct spillway *closer;   /* of idle connections; NULL: not loaded */
+	int closer_refused;	   /* loading it has failed with this, and would again */
+	struct ring_buffer *ended; /* NULL: nobody has asked */
+	char **routers;		   /* cgroups attached with `upstreams` */
 	size_t n_routers;
 
 	struct sw_recounter *recounter; /* NULL: nothing was recounted yet */

@@ -81,6 +81,10 @@ static void load(struct upstreams *u)
 	bpf_map__set_autocreate(u->skel->maps.sockets, true);
 	bpf_map__set_autocreate(u->skel->maps.upstreams, true);
 	bpf_map__set_autocreate(u->skel->maps.close_orders, true);
+	bpf_map__set_autocreate(u->skel->maps.ended, true);
+	bpf_map__set_autocreate(u->skel->maps.nonbusy, true);
+	bpf_map__set_autocreate(u->skel->maps.members, true);
+	bpf_map__set_autocreate(u->skel->maps.steers, true);
 	bpf_map__set_autocreate(u->skel->maps.rodata, true);
 	u->skel->rodata->have_sock_destroy = sw_idle_supported();
 	assert_int_equal(spillway__load(u->skel), 0);
@@ -273,8 +277,11 @@ void upstream_take(int fd, size_t len)
 
 int upstream_close(struct upstreams *u, unsigned idle_ms)
 {
+	struct sw_bits workers = {0};
+
+	workers.word[UP_WORKER / 64] = 1ULL << UP_WORKER % 64;
 	return sw_idle_close(bpf_program__fd(u->skel->progs.spillway_close_idle),
-			     bpf_map__fd(u->skel->maps.close_orders), UP_WORKER, idle_ms);
+			     bpf_map__fd(u->skel->maps.close_orders), &workers, idle_ms);
 }
 
 bool upstream_gone(int fd)
