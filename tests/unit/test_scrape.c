@@ -36,6 +36,20 @@ static void scraping_goes_on_over_one_connection(void **state)
 	assert_int_equal(web.accepted, 1);
 }
 
+static void a_connection_is_not_kept_where_it_counts(void **state)
+{
+	struct sw_target t = target_of("/metrics");
+	int id;
+
+	(void)state;
+	t.once = 1;
+	id = add_target(t);
+	await(4);
+	sw_scraper_remove(scraper, id);
+	assert_in_range(web.accepted, 4, 5);
+	assert_page();
+}
+
 static void many_targets_keep_their_connections(void **state)
 {
 	(void)state;
@@ -390,6 +404,7 @@ int main(void)
 		SCRAPING_TEST(a_page_becomes_reports),
 		SCRAPING_TEST(scraping_goes_on_over_one_connection),
 		SCRAPING_TEST(many_targets_keep_their_connections),
+		SCRAPING_TEST(a_connection_is_not_kept_where_it_counts),
 		SCRAPING_TEST(defaults_stand_for_zero),
 		SCRAPING_TEST(an_error_status_is_unknown),
 		SCRAPING_TEST(what_is_not_metrics_is_unknown),

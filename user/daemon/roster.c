@@ -15,6 +15,12 @@ static void free_worker(struct sw_live *live, struct sw_live_worker *w)
 	free(w);
 }
 
+/* A connection that is kept would hold a slot of the very server whose load it reads. */
+static bool scrapes_once(const struct sw_pool_conf *p)
+{
+	return p->steer.by == SW_STEER_NONE && p->steer.count == SW_COUNT_CONNECTIONS;
+}
+
 static struct sw_live_worker *new_worker(struct sw_live *live, struct sw_live_pool *pool,
 					 const struct sw_worker_conf *conf, struct sw_error *err)
 {
@@ -29,6 +35,7 @@ static struct sw_live_worker *new_worker(struct sw_live *live, struct sw_live_po
 		.ca_file = conf->source.ca_file,
 		.insecure = conf->source.insecure,
 		.netns = conf->source.netns,
+		.once = scrapes_once(pool->conf),
 	};
 
 	if (!w) {
@@ -68,12 +75,15 @@ static bool same_source(const struct sw_worker_conf *a, const struct sw_worker_c
 }
 
 /* A running worker of the same pool and source that nobody has claimed yet. */
-static struct sw_live_worker *find_worker(const struct sw_live *live, const char *pool,
+static struct sw_live_worker *find_worker(const struct sw_live *live,
+					  const struct sw_pool_conf *pool,
 					  const struct sw_worker_conf *conf)
 {
-	const struct sw_live_pool *p = sw_live_find_pool(live, pool);
+	const struct sw_live_pool *p = sw_live_find_pool(live, pool->name);
 
-	for (size_t i = 0; p && i < p->n_workers; i++)
+	if (!p || scrapes_once(p->conf) != scrapes_once(pool))
+		return NULL;
+	for (size_t i = 0; i < p->n_workers; i++)
 		if (!p->workers[i]->claimed && same_source(p->workers[i]->conf, conf))
 			return p->workers[i];
 	return NULL;
@@ -110,7 +120,7 @@ static int build_pool(struct sw_live *live, struct sw_live_pool *pool,
 	if (!pool->workers)
 		return sw_fail(err, -ENOMEM, "no memory");
 	for (size_t i = 0; i < conf->n_workers; i++) {
-		struct sw_live_worker *w = find_worker(live, conf->name, &conf->workers[i]);
+		struct sw_live_worker *w = find_worker(live, conf, &conf->workers[i]);
 
 		if (w)
 			w->claimed = true;

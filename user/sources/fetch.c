@@ -273,8 +273,10 @@ static void set_options(struct sw_fetch *f, const struct sw_target *target)
 	if (target->netns) {
 		curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, socket_in_netns);
 		curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, f);
-		/* libcurl would take a connection to the same host and port of another namespace
-		 * for this one's. */
+	}
+	/* With namespaces libcurl would take a connection to the same host and port of another one
+	 * for this one's. */
+	if (target->netns || target->once) {
 		curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
 	}

@@ -21,6 +21,7 @@ struct sw_target {
 	const char *ca_file;	       /* NULL: the system's */
 	int insecure;		       /* 1: do not verify the certificate */
 	const char *netns; /* path of a network namespace to connect from; NULL: the daemon's own */
+	int once;	   /* 1: a connection for each scrape, none is kept */
 };
 
 /* Called on the loop after each scrape; may add and remove targets, its own too. n >= 0: that many
