@@ -321,7 +321,8 @@ static __always_inline int is_quiet(ctx_t *ctx, const struct scene *s)
 		return 0;
 	if ((tcp[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
 		return 0;
-	return bpf_ktime_get_coarse_ns() > LATEST(use->refused_ns) + SW_LIFETIME_NS;
+	return !use->refused_ns ||
+	       bpf_ktime_get_coarse_ns() > LATEST(use->refused_ns) + SW_LIFETIME_NS;
 }
 
 /* The way of every packet: not TCP, another port and an open pool are sorted out first. */

@@ -156,38 +156,34 @@ static __always_inline int assign_any(struct bpf_sk_lookup *ctx, const struct wi
 /* ---- slots ------------------------------------------------------------------------------------
  */
 
-/* What this connection was given a moment ago, taken anew; 0: nothing. */
-static __always_inline __u32 take_again(const struct wish *w)
+/* A slot of the pool that is counted in `half_open`: worker id + 1, or negative enum pick. That of
+ * `again` (worker id + 1, 0: nobody) if it can be had. */
+__weak __noinline int take(__u32 pool, __u32 how, __u32 again)
 {
-	__u32 slot = recall_pick(&w->tuple), id = slot - 1;
-	const struct sw_worker_row *row = slot ? bpf_map_lookup_elem(&workers, &id) : NULL;
+	const struct sw_steer_pool *steer = bpf_map_lookup_elem(&steers, &pool);
+	__u32 id = again - 1, limit = ~0U;
+	const struct sw_worker_row *row = again ? bpf_map_lookup_elem(&workers, &id) : NULL;
+	int picked;
 
-	return row && row->pool == w->pool && !slot_take(id) ? slot : 0;
-}
-
-/* A slot that is counted in `half_open`: worker id + 1, or negative enum pick. */
-static __always_inline int take(const struct wish *w)
-{
-	__u32 limit = w->how & HOW_HALF_OPEN ? w->steer->half_open : ~0U;
-	__u32 slot = take_again(w);
-	int id;
-
-	if (!slot) {
-		id = slot_pick(w->pool, w->how);
-		if (id < 0)
-			return id;
-		slot = id + 1;
+	if (!row || row->pool != pool || slot_take(id)) {
+		picked = slot_pick(pool, how);
+		if (picked < 0)
+			return picked;
+		id = picked;
 	}
-	if (!half_open_up(w->pool, limit))
-		return slot;
-	slot_untake(slot - 1);
+	if (how & HOW_HALF_OPEN)
+		limit = steer ? steer->half_open : 0;
+	if (!half_open_up(pool, limit))
+		return id + 1;
+	slot_untake(id);
 	return -PICK_HALF_OPEN;
 }
 
 struct attempt {
 	struct bpf_sk_lookup *ctx;
 	struct wish *w;
-	int slot; /* worker id + 1, 0: none yet; or negative enum pick */
+	__u32 again; /* the slot that this connection was given a moment ago */
+	int slot;    /* worker id + 1, 0: none yet; or negative enum pick */
 };
 
 /* 0: this worker has no listening socket for it, try another one. */
@@ -195,18 +191,18 @@ static long attempt(__u32 i, struct attempt *a)
 {
 	(void)i;
 	if (!a->slot)
-		a->slot = take(a->w);
+		a->slot = take(a->w->pool, a->w->how, a->again);
 	if (a->slot < 0 || !assign_worker(a->ctx, a->w, a->slot - 1))
 		return 1;
 	slot_release(a->slot, a->w->pool);
-	a->slot = 0;
+	a->slot = a->again = 0;
 	return 0;
 }
 
 /* 0: the connection has a slot. Or negative enum pick. */
 static __always_inline int take_and_assign(struct bpf_sk_lookup *ctx, struct wish *w)
 {
-	struct attempt a = {.ctx = ctx, .w = w};
+	struct attempt a = {.ctx = ctx, .w = w, .again = recall_pick(&w->tuple)};
 	__u32 pool;
 
 	a.slot = pending_take(w->p, &w->tuple, &pool); /* the same packet came again */
