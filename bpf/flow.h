@@ -93,10 +93,11 @@ static __always_inline __u32 seq_to_socket(const struct flow *f, __u32 c)
 		return c;
 	if (!before(c, f->to))
 		return c - f->din;
-	if (!before(f->from, c))
-		return c - f->din_before;
-	/* What was shed is not in the socket's stream. A probe is one less than all. */
-	return c + 1 == f->to ? boundary(f) - 1 : boundary(f);
+	/* While a body is swallowed only the next byte stands where the socket's stream does: a RST
+	 * with any other number must not seem exact. */
+	if (f->flags & FLOW_SWALLOW && before(f->from, c))
+		return c == f->swallowed ? boundary(f) : boundary(f) - 1;
+	return before(c, f->from) ? c - f->din_before : c - f->din;
 }
 
 static __always_inline __u32 ack_to_socket(const struct flow *f, __u32 a)
