@@ -16,8 +16,8 @@
  * negated, by spillway_correct; then the former finding is forgotten, so that nothing is put right
  * twice.
  *
- * The iterator is a tracing program, which some hardened kernels refuse; then there is no recount.
- * Not loaded unless asked for.
+ * The iterator is a tracing program, which some hardened kernels refuse, and some kernels crash in
+ * it: sw_probe_storage_walk() tells. Then there is no recount. Not loaded unless asked for.
  */
 #include "slots.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Recounts: the programs of recount.bpf.c with a reading of its own of what is written there for
-// user space. Drift is put right, a right count is left alone. Needs a kernel that lets us load
-// tracing programs.
+// user space. Drift is put right, a right count is left alone. Needs a kernel on which
+// sw_probe_storage_walk() holds.
 
 #include "lib/steering.h"
 #include "spillway.skel.h"
@@ -119,9 +119,9 @@ static bool possible(void)
 	memset(former, 0, sizeof(former));
 	slots = map_of(world->skel->maps.slots, PROT_READ);
 	seen = map_of(world->skel->maps.seen, PROT_READ | PROT_WRITE);
-	if (world->tracing)
+	if (world->walk)
 		return true;
-	puts("skip: this kernel lets nobody load tracing programs, so there is no recount");
+	puts("skip: this kernel does not let us walk the storage of its sockets, or would crash");
 	return false;
 }
 

@@ -86,6 +86,21 @@ bool sw_probe_hand_over(void)
 	return prog >= 0;
 }
 
+/* It came with the state that elements of storage got so that they can be unlinked without locks;
+ * nothing that can be seen from here came with a repair. */
+bool sw_probe_storage_walk(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_local_storage_elem", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	bool can = t && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL) == 1;
+
+	for (int i = 0; can && i < btf_vlen(t); i++)
+		can = strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), "state") != 0;
+	btf__free(btf);
+	return can;
+}
+
 bool sw_probe_xdp_store(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_store_bytes, NULL) == 1;

@@ -39,6 +39,10 @@ bool sw_probe_hand_over(void);
  */
 bool sw_probe_tcx(void);
 
+/* Can the storage of all sockets be walked? Not where sockets that end meanwhile crash the kernel:
+ * seen on 7.3, whose walk follows a pointer that their end has cleared. */
+bool sw_probe_storage_walk(void);
+
 /* What one interface can do: driver, MTU, native XDP (tried by attaching an empty program and
  * taking it off again when nothing else is attached), others' programs. Fills one line a fact. */
 int sw_probe_interface(const char *name, char *out, size_t size);

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "kernel/iterate.h"
+#include "kernel/probe.h"
 #include "kernel/steer_impl.h"
 
 #define APART_NS   100000000 /* between two recounts that may confirm each other */
@@ -32,8 +33,13 @@ static int load(const struct sw_steer *s, struct sw_recounter *r, struct sw_erro
 	static const char *const names[] = {"spillway_recount", "spillway_reserved",
 					    "spillway_correct", NULL};
 	void *seen;
-	int ret = sw_steer_load(s, names, &r->programs, err);
+	int ret;
 
+	if (!sw_probe_storage_walk())
+		return sw_fail(err, -EOPNOTSUPP,
+			       "this kernel does not let us walk the storage of its sockets, or "
+			       "would crash");
+	ret = sw_steer_load(s, names, &r->programs, err);
 	if (ret)
 		return ret;
 	seen = mmap(NULL, SEEN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -36,7 +36,7 @@ struct steering {
 	int links[ATTACHED];	      /* on the outer one */
 	int server;		      /* pid */
 	int deaf, filler[8];	      /* the listener that does not answer, and what fills it */
-	bool ipv6, tracing;
+	bool ipv6, walk;	      /* of the storage of all sockets */
 	struct sw_slot before[SW_MAX_WORKERS];
 	struct sw_steer_counts counts;
 };
