@@ -9,11 +9,11 @@
 
 #include <bpf/bpf.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { PORT_SERVER = 9200, PORT_CLIENT = 41000 };
@@ -188,6 +188,24 @@ static void what_no_lookup_let_in_holds_nothing(void **state)
 	close(listener);
 }
 
+static void reserved_while_it_is_only_a_request(void **state)
+{
+	int one = 1, listener = listen_on(V4, true, PORT_SERVER), fd;
+
+	(void)state;
+	/* the ACK alone makes no connection of it */
+	setsockopt(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof(one));
+	fd = client(V4, true);
+	assert_int_equal(reserved(), 1);
+	assert_int_equal(slot_of(ID_A).moves, world->before[ID_A].moves);
+	close(client(V4, false)); /* what comes in between changes nothing */
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(reserved(), 0);
+	assert_int_equal(slot_of(ID_A).moves - world->before[ID_A].moves, 1);
+	close(fd);
+	close(listener);
+}
+
 /* Closing the listener ends what nobody has accepted from it. */
 static void never_accepted(void **state)
 {
@@ -329,6 +347,7 @@ int main(void)
 		steering_test(with_the_programs_twice),
 		steering_test(with_syn_cookies),
 		steering_test(what_no_lookup_let_in_holds_nothing),
+		steering_test(reserved_while_it_is_only_a_request),
 		steering_test(never_accepted),
 		steering_test(no_memory_to_bind_a_slot),
 		steering_test(listening_workers_are_found),
