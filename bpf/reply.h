@@ -160,7 +160,7 @@ static __always_inline int write_tcp(void *begin, void *end, const struct packet
 }
 
 /* Builds the reply in the packet's place. GO_ON: it is ready to be sent. */
-static __always_inline int write_reply(ctx_t *ctx, const struct packet *p, struct reply *r)
+static __noinline int write_reply(ctx_t *ctx, const struct packet *p, struct reply *r)
 {
 	__u32 payload = r->answer ? r->answer->length : 0;
 	__u32 data = p->l4 + sizeof(struct tcphdr) + 4 * r->words, total = data + payload;
