@@ -263,6 +263,7 @@ static void virtual_addresses(void **state)
 	assert_int_equal(sw_steer_virtuals(s, many + 1, SW_MAX_VIRTUALS, &err), 0);
 	assert_int_equal(sw_steer_virtuals(s, many, SW_MAX_VIRTUALS + 1, &err), -E2BIG);
 	assert_non_null(strstr(err.text, "1024"));
+	assert_int_equal(pool_at(s, "10.0.0.2", 1 + SW_MAX_VIRTUALS), 0); /* all as before */
 	assert_int_equal(sw_steer_virtuals(s, NULL, 0, &err), 0);
 	assert_int_equal(read_hash(sw_steer_maps(s)->virtuals, keys, 4), 0);
 	free(many);
