@@ -21,15 +21,24 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 
-#define PASS 1
+#define PASS	 1
+#define GRACE_NS 1000000000ULL /* from the router's question to its request */
+
+/* As on every architecture that Linux has BPF on. */
+#define LEVEL_SOCKET  1
+#define OPTION_ERROR  4
+#define NO_CONNECTION 104 /* ECONNRESET */
+#define OPTION_MAX    4096
 
 /* ---- what is known of a connection ---------------------------------------------------------- */
 
 struct exchange {
 	struct stream out,
-		in;    /* requests, written under the socket's lock; responses, under `held` */
-	__u64 last_ns; /* when data last came or went, to a tick */
-	__u64 heads;   /* bit n % 64: request number n was a HEAD */
+		in;	   /* requests, written under the socket's lock; responses, under `held` */
+	__u64 promised_ns; /* when the router was told that it can use the connection, */
+	__u32 promised;	   /* after so many requests */
+	__u64 last_ns;	   /* when data last came or went, to a tick */
+	__u64 heads;	   /* bit n % 64: request number n was a HEAD */
 	__u32 asked, answered; /* heads of requests and of final responses so far */
 	__u32 held;	       /* somebody reads responses, or decides */
 	__u32 unknown;	       /* not followed, never again: something may be under way */
@@ -239,6 +248,56 @@ int spillway_upstream_in(struct __sk_buff *skb)
 	return PASS;
 }
 
+/* ---- a router that asks --------------------------------------------------------------------- */
+
+/* No request and no response is under way, as far as their bytes were seen. */
+static __always_inline int is_quiet(const struct exchange *u)
+{
+	return !u->unknown && u->asked && u->asked == u->answered && between(&u->out) &&
+	       between(&u->in);
+}
+
+/* Is the connection one to leave? If not, it is not closed before the router has used it. */
+static __always_inline int leave(struct bpf_sock *sk, const struct sw_socket *row,
+				 struct exchange *u)
+{
+	int gone;
+
+	if (__sync_lock_test_and_set(&u->held, 1))
+		return 1; /* it is being closed */
+	gone = sk->state != BPF_TCP_ESTABLISHED || is_avoided(row, row->slot - 1);
+	if (!gone) {
+		u->promised = u->asked;
+		u->promised_ns = bpf_ktime_get_ns();
+	}
+	__sync_lock_test_and_set(&u->held, 0);
+	return gone;
+}
+
+/* nginx asks for SO_ERROR before it sends a request over a connection that it has kept, and opens
+ * another one where there is an error. So it never sends to a busy worker, and never into a
+ * connection that is closed between question and request. */
+SEC("?cgroup/getsockopt")
+int spillway_upstream_asked(struct bpf_sockopt *ctx)
+{
+	int *error = ctx->optval;
+	struct bpf_sock *sk = ctx->sk;
+	struct sw_socket *row;
+	struct exchange *u;
+
+	if (ctx->optlen > OPTION_MAX)
+		ctx->optlen = 0; /* not looked at, and left as it is */
+	if (ctx->level != LEVEL_SOCKET || ctx->optname != OPTION_ERROR || !sk)
+		return PASS;
+	if ((void *)(error + 1) > ctx->optval_end || *error)
+		return PASS;
+	row = bpf_sk_storage_get(&sockets, sk, NULL, 0);
+	u = bpf_sk_storage_get(&upstreams, sk, NULL, 0);
+	if (row && row->slot && u && is_quiet(u) && leave(sk, row, u))
+		*error = NO_CONNECTION;
+	return PASS;
+}
+
 /* ---- closing -------------------------------------------------------------------------------- */
 
 struct close_order {
@@ -279,10 +338,12 @@ const volatile bool have_sock_destroy = false;
  * received has been read by the router and answers each of them. */
 static __always_inline int is_idle(struct exchange *u, struct tcp_sock *tcp, __u64 idle_ns)
 {
-	return !u->unknown && u->asked && u->asked == u->answered && between(&u->out) &&
-	       between(&u->in) && u->out.at == tcp->write_seq && u->out.at == tcp->snd_una &&
+	__u64 now = bpf_ktime_get_ns();
+
+	return is_quiet(u) && u->out.at == tcp->write_seq && u->out.at == tcp->snd_una &&
 	       u->in.at == tcp->rcv_nxt && u->in.at == tcp->copied_seq &&
-	       (__s64)(bpf_ktime_get_ns() - u->last_ns - idle_ns) >= 0;
+	       (__s64)(now - u->last_ns - idle_ns) >= 0 &&
+	       (u->promised != u->asked || (__s64)(now - u->promised_ns - GRACE_NS) >= 0);
 }
 
 static __always_inline int is_ordered(const struct close_order *order, __u32 slot)

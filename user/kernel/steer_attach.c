@@ -13,7 +13,18 @@
 #include "kernel/pindir.h"
 #include "kernel/steer_impl.h"
 
-enum { CONNECT4, CONNECT6, GETPEERNAME4, GETPEERNAME6, RELEASE, SOCKOPS, INGRESS, EGRESS, HOOKS };
+enum {
+	CONNECT4,
+	CONNECT6,
+	GETPEERNAME4,
+	GETPEERNAME6,
+	RELEASE,
+	SOCKOPS,
+	INGRESS,
+	EGRESS,
+	ASKED,
+	HOOKS
+};
 
 static const struct {
 	const char *name, *program;
@@ -27,6 +38,7 @@ static const struct {
 	[SOCKOPS] = {"sockops", "spillway_sockops", BPF_CGROUP_SOCK_OPS},
 	[INGRESS] = {"ingress", "spillway_upstream_in", BPF_CGROUP_INET_INGRESS},
 	[EGRESS] = {"egress", "spillway_upstream_out", BPF_CGROUP_INET_EGRESS},
+	[ASKED] = {"asked", "spillway_upstream_asked", BPF_CGROUP_GETSOCKOPT},
 };
 
 #define BIT(hook) (1U << (hook))
@@ -34,7 +46,7 @@ static const struct {
 #define CONNECTING                                                                                 \
 	(BIT(CONNECT4) | BIT(CONNECT6) | BIT(GETPEERNAME4) | BIT(GETPEERNAME6) | BIT(RELEASE) |    \
 	 BIT(SOCKOPS))
-#define FOLLOWING (BIT(INGRESS) | BIT(EGRESS))
+#define FOLLOWING (BIT(INGRESS) | BIT(EGRESS) | BIT(ASKED))
 
 struct target { /* a cgroup, and what is to be on it */
 	const char *path;

@@ -77,6 +77,7 @@ static void load(struct upstreams *u)
 		bpf_map__set_autocreate(m, false);
 	bpf_program__set_autoload(u->skel->progs.spillway_upstream_out, true);
 	bpf_program__set_autoload(u->skel->progs.spillway_upstream_in, true);
+	bpf_program__set_autoload(u->skel->progs.spillway_upstream_asked, true);
 	bpf_program__set_autoload(u->skel->progs.spillway_close_idle, true);
 	bpf_map__set_autocreate(u->skel->maps.sockets, true);
 	bpf_map__set_autocreate(u->skel->maps.upstreams, true);
@@ -128,6 +129,9 @@ static void attach(struct upstreams *u, int cgroup)
 
 	u->gate = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gate", 4, 8, 1, NULL);
 	assert_true(u->gate >= 0);
+	u->link[4] = bpf_link_create(bpf_program__fd(u->skel->progs.spillway_upstream_asked),
+				     cgroup, BPF_CGROUP_GETSOCKOPT, NULL);
+	assert_true(u->link[4] >= 0);
 	for (int i = 0; i < 2; i++) {
 		int gate = load_gate(u->gate, i, types[i]);
 
@@ -182,6 +186,7 @@ int upstreams_up(void **state)
 	need_storage(u);
 	cgroup = enter_cgroup(u);
 	attach(u, cgroup);
+	upstream_avoid(u, false);
 	close(cgroup);
 	u->listener[0] = listen_on(false);
 	u->listener[1] = listen_on(true);
@@ -193,7 +198,7 @@ int upstreams_down(void **state)
 {
 	struct upstreams *u = *state;
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		close(u->link[i]);
 	close(u->gate);
 	close(u->listener[0]);
@@ -284,13 +289,36 @@ int upstream_close(struct upstreams *u, unsigned idle_ms)
 			     bpf_map__fd(u->skel->maps.close_orders), &workers, idle_ms);
 }
 
+void upstream_avoid(struct upstreams *u, bool avoid)
+{
+	struct sw_bits workers = {0};
+	uint32_t zero = 0; /* the pool, too */
+
+	workers.word[UP_WORKER / 64] = 1ULL << UP_WORKER % 64;
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(u->skel->maps.members), &zero, &workers, BPF_ANY),
+		0);
+	if (avoid)
+		workers = (struct sw_bits){0};
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(u->skel->maps.nonbusy), &zero, &workers, BPF_ANY),
+		0);
+}
+
 bool upstream_gone(int fd)
 {
-	int error = 0;
+	struct pollfd state = {.fd = fd};
+
+	return poll(&state, 1, 0) == 1 && state.revents & POLLERR;
+}
+
+int upstream_error(int fd)
+{
+	int error = -1;
 	socklen_t len = sizeof(error);
 
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	return error == ECONNABORTED;
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	return error;
 }
 
 struct upstream_cost upstream_cost(struct upstreams *u)

@@ -24,7 +24,7 @@ struct spillway;
 struct upstreams {
 	struct spillway *skel;
 	char home[256], cgroup[256]; /* cgroup.procs of where we were; our own directory */
-	int link[4], gate;
+	int link[5], gate;
 	int listener[2]; /* IPv4, IPv6 */
 };
 
@@ -47,8 +47,12 @@ void upstream_take(int fd, size_t len);
 
 /* Closes what is idle among the connections to UP_WORKER: how many. */
 int upstream_close(struct upstreams *u, unsigned idle_ms);
+/* Makes the worker one to leave, or not. */
+void upstream_avoid(struct upstreams *u, bool avoid);
 /* Has the socket been closed under its owner? */
 bool upstream_gone(int fd);
+/* What the owner is told when it asks: SO_ERROR. */
+int upstream_error(int fd);
 
 /* What the two programs have cost so far, while statistics are enabled. */
 struct upstream_cost {
