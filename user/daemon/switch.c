@@ -148,7 +148,7 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	size_t n_planes = 0;
 	int e = servers && offsets ? 0 : sw_fail(err, -ENOMEM, "no memory");
 
-	if (!e)
+	if (!e && live->steer)
 		e = sw_keep_numbers(live->conf, next, err);
 	if (!e)
 		e = sw_pools_build(live, next, &pools, err);
