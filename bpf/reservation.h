@@ -57,7 +57,7 @@ static __always_inline void half_open_down(__u32 pool)
 }
 
 /* Nothing came of it. `slot` is the worker's id + 1. */
-__weak __noinline int slot_release(__u32 slot, __u32 pool)
+static __always_inline int slot_release(__u32 slot, __u32 pool)
 {
 	if (!slot)
 		return 0;
