@@ -499,6 +499,9 @@ static void explain_shows_the_cap(void **state)
 	says("explain chat", 0, "10.0.0.1:8000            all   slots      in_use  24        24 ");
 	prints("    FULL\n");
 	prints("half                     all   slots      in_use  0         12 ");
+	/* why a worker with room is given nothing */
+	prints("\nhalf is suspect for ");
+	prints("\n[2001:db8:1:2::10]:8000 is draining for 2m1");
 	says("explain guard", 0,
 	     "\n(all)   all   slots                 in_use  10        24     -    free\n");
 	says("explain local", 0, "no load was told yet");

@@ -64,6 +64,14 @@ static void print_worker_notes(const json_t *worker)
 {
 	char age[32];
 
+	if (cli_true(worker, "drain"))
+		printf("%s is draining for %s: it gets no new connections\n",
+		       cli_text(worker, "name"),
+		       cli_time(json_object_get(worker, "drain_ms"), age));
+	if (cli_true(worker, "suspect"))
+		printf("%s is suspect for %s: a connection to it could not be made\n",
+		       cli_text(worker, "name"),
+		       cli_time(json_object_get(worker, "suspect_ms"), age));
 	if (cli_true(worker, "stale"))
 		printf("%s is stale: last load %s ago\n", cli_text(worker, "name"),
 		       cli_time(json_object_get(worker, "age_ms"), age));
