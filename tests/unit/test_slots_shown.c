@@ -18,6 +18,11 @@
 
 #define V4(a, b, c, d) {[10] = 0xff, 0xff, a, b, c, d}
 
+/* How long some have been what they are, shown in minutes: a slow machine changes nothing. */
+#define BUSY_MS	   ((2 * 3600 + 5 * 60 + 30) * 1000ull)
+#define DRAIN_MS   ((3 * 3600 + 10 * 60 + 30) * 1000ull)
+#define SUSPECT_MS ((4 * 3600 + 30) * 1000ull)
+
 enum { A, B, C, D, GUARD, REPORTS, OLD, ROWS };
 
 /* ---- rows, in the kernel's place ---------------------------------------------------------- */
@@ -135,9 +140,9 @@ static void make_live(void)
 	pools[3].row = REPORTS;
 	pools[3].cap = 12;
 	pools[2].full = true;
-	workers[0].busy_since_ms = now_ms - 65000;
-	workers[1].suspect_since_ms = now_ms - 2000;
-	workers[2].drain_since_ms = now_ms - 130000;
+	workers[0].busy_since_ms = now_ms - BUSY_MS;
+	workers[1].suspect_since_ms = now_ms - SUSPECT_MS;
+	workers[2].drain_since_ms = now_ms - DRAIN_MS;
 	workers[5].load.rank[0].value[SW_SIG_RUNNING] = 3;
 	workers[5].load.rank[0].value[SW_SIG_WAITING] = 2;
 }
@@ -271,17 +276,20 @@ static void workers_show_their_rows(void **state)
 	w = json_array_get(list, 0);
 	HAS(w, {"at", "\"10.0.0.1:8000\""}, {"busy", "true"}, {"suspect", "false"},
 	    {"suspect_ms", "null"}, {"drain", "false"}, {"drain_ms", "null"});
-	assert_in_range(json_integer_value(json_object_get(w, "busy_ms")), 65000, 75000);
+	assert_in_range(json_integer_value(json_object_get(w, "busy_ms")), BUSY_MS,
+			BUSY_MS + 29000);
 	HAS(json_object_get(w, "slots"), {"id", "0"}, {"inuse", "12"}, {"engine", "8"},
 	    {"queue", "4"}, {"cap", "24"}, {"free", "12"}, {"engine_limit", "8"},
 	    {"queue_limit", "16"}, {"most", "24"}, {"picks", "1234567"}, {"refusals", "345678"},
 	    {"failures", "2"});
 	w = json_array_get(list, 1);
 	HAS(w, {"suspect", "true"}, {"busy_ms", "null"});
-	assert_in_range(json_integer_value(json_object_get(w, "suspect_ms")), 2000, 12000);
+	assert_in_range(json_integer_value(json_object_get(w, "suspect_ms")), SUSPECT_MS,
+			SUSPECT_MS + 29000);
 	w = json_array_get(list, 2);
 	HAS(w, {"at", "\"[2001:db8:1:2::10]:8000\""}, {"drain", "true"});
-	assert_in_range(json_integer_value(json_object_get(w, "drain_ms")), 130000, 140000);
+	assert_in_range(json_integer_value(json_object_get(w, "drain_ms")), DRAIN_MS,
+			DRAIN_MS + 29000);
 	HAS(json_object_get(w, "slots"), {"engine", "3"}, {"queue", "0"}, {"cap", "64"},
 	    {"engine_limit", "null"}, {"queue_limit", "null"});
 	w = json_array_get(json_object_get(pool_of(j, 1), "workers"), 0);
@@ -459,11 +467,11 @@ static void status_is_a_table(void **state)
 	     "  steered 120, answered 3, no_slot 3\n"
 	     "WORKER                   BUSY   SUSPECT  DRAINING  IN USE / N + Q   ENGINE  QUEUE  "
 	     "PICKS    REFUSALS\n"
-	     "10.0.0.1:8000            1m05s  -        -         12 / 8 + 16      8       4      "
+	     "10.0.0.1:8000            2h05m  -        -         12 / 8 + 16      8       4      "
 	     "1234567  345678\n");
-	prints("\nhalf                     -      2.");
+	prints("\nhalf                     -      4h00m");
 	prints("  0 / 12 (8 + 16)  ");
-	prints("\n[2001:db8:1:2::10]:8000  -      -        2m10s     3 / 64           3       0 "
+	prints("\n[2001:db8:1:2::10]:8000  -      -        3h10m     3 / 64           3       0 "
 	       "     9        0\n");
 	prints("\npool local, steered by local: 5 slots in use\n"
 	       "WORKER  BUSY  SUSPECT  DRAINING  IN USE / N + Q  ENGINE  QUEUE  PICKS  REFUSALS\n"
@@ -500,8 +508,8 @@ static void explain_shows_the_cap(void **state)
 	prints("    FULL\n");
 	prints("half                     all   slots      in_use  0         12 ");
 	/* why a worker with room is given nothing */
-	prints("\nhalf is suspect for ");
-	prints("\n[2001:db8:1:2::10]:8000 is draining for 2m1");
+	prints("\nhalf is suspect for 4h00m");
+	prints("\n[2001:db8:1:2::10]:8000 is draining for 3h10m");
 	says("explain guard", 0,
 	     "\n(all)   all   slots                 in_use  10        24     -    free\n");
 	says("explain local", 0, "no load was told yet");
@@ -558,7 +566,7 @@ static void waits_until_a_worker_is_empty(void **state)
 	rows[OLD].inuse = 0;
 	pid = run("drain 10.0.0.1:8000 --wait --timeout 20");
 	for (int left = 1; left >= 0; left--) {
-		usleep(1100 * 1000);
+		usleep(1500 * 1000);
 		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 		rows[A].inuse = (__u32)left;
 	}
@@ -566,9 +574,9 @@ static void waits_until_a_worker_is_empty(void **state)
 	prints("worker 10.0.0.1:8000 of pool chat is draining\n"
 	       "idle keep-alive connections stay until the router closes them; "
 	       "'pooled_upstreams: close_idle' would close them\n"
-	       "worker 10.0.0.1:8000 of pool chat: 2 connections left, 0.0/s, 0 s\n");
+	       "worker 10.0.0.1:8000 of pool chat: 2 connections left, ");
 	prints("worker 10.0.0.1:8000 of pool chat: 1 connections left, ");
-	prints("worker 10.0.0.1:8000 of pool chat is empty after 2.");
+	prints("worker 10.0.0.1:8000 of pool chat is empty after ");
 	says("drain 10.0.0.1:8000 --off", 0, "");
 }
 
@@ -580,7 +588,7 @@ static void waits_until_a_pool_is_empty(void **state)
 	/* a worker that left the configuration counts as well */
 	rows[A].inuse = rows[C].inuse = 0;
 	pid = run("drain chat --wait");
-	usleep(600 * 1000);
+	usleep(1500 * 1000);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	rows[OLD].inuse = 0;
 	assert_int_equal(finished(pid), 0);
@@ -588,7 +596,7 @@ static void waits_until_a_pool_is_empty(void **state)
 	prints("pool chat is empty after ");
 	says("drain chat --off", 0, "");
 	pid = run("drain guard --wait");
-	usleep(600 * 1000);
+	usleep(1500 * 1000);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	rows[GUARD].inuse = 0;
 	assert_int_equal(finished(pid), 0);
@@ -603,7 +611,7 @@ static void waiting_ends(void **state)
 	says("drain d --wait --timeout 500ms", 4,
 	     "worker d of pool local has 5 connections left after ");
 	pid = run("drain d --wait");
-	usleep(600 * 1000);
+	usleep(1500 * 1000);
 	json_decref(asking_json("/v1/drain", "{\"worker\":\"d\",\"on\":false}", 200));
 	assert_int_equal(finished(pid), 1);
 	prints("worker d of pool local is not draining any more\n");
