@@ -29,8 +29,7 @@ static const char *const programs[HOOKS] = {
 	[HOOK_TC] = "spillway_tc",
 };
 
-static const char *const counting[] = {"spillway_lookup", "spillway_sweep", "spillway_find",
-				       "spillway_sockops"};
+static const char *const counting[] = {"spillway_lookup", "spillway_sweep", "spillway_sockops"};
 
 static const char *const maps[MAPS] = {
 	[MAP_PORTS] = "ports",	   [MAP_ADDRESSES] = "addresses",   [MAP_LISTENERS] = "listeners",
@@ -140,21 +139,51 @@ static uint64_t this_namespace(void)
 	return cookie;
 }
 
-static struct spillway *load(bool hand_over, bool counted)
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	(void)level, (void)fmt, (void)args;
+	return 0;
+}
+
+/* Does this kernel take the program? */
+static bool loads(const char *name)
+{
+	struct spillway *skel = spillway__open();
+	struct bpf_program *prog;
+	bool taken;
+
+	if (!skel)
+		return false;
+	bpf_object__for_each_program (prog, skel->obj)
+		bpf_program__set_autoload(prog, !strcmp(bpf_program__name(prog), name));
+	taken = !spillway__load(skel);
+	spillway__destroy(skel);
+	return taken;
+}
+
+static const char *choose_finder(void)
+{
+	if (loads("spillway_find"))
+		return "spillway_find";
+	return loads("spillway_find_walk") ? "spillway_find_walk" : NULL;
+}
+
+static struct spillway *load(const struct world *w, bool counted)
 {
 	struct spillway *skel = spillway__open();
 	struct bpf_program *prog;
 
 	if (!skel)
 		return NULL;
-	skel->rodata->have_hand_over = hand_over;
+	skel->rodata->have_hand_over = w->hand_over;
 	skel->rodata->netns_cookie = counted ? this_namespace() : 0;
 	bpf_map__set_max_entries(skel->maps.answers, ANSWER_SETS * SW_ANSWERS_PER_SET);
 	bpf_object__for_each_program (prog, skel->obj) {
 		const char *name = bpf_program__name(prog);
 
 		bpf_program__set_autoload(prog, is_in(name, programs, HOOKS) ||
-							(counted && is_in(name, counting, 4)));
+							(counted && is_in(name, counting, 3)) ||
+							(w->finder && !strcmp(name, w->finder)));
 	}
 	if (spillway__load(skel)) {
 		spillway__destroy(skel);
@@ -163,24 +192,19 @@ static struct spillway *load(bool hand_over, bool counted)
 	return skel;
 }
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-	(void)level, (void)fmt, (void)args;
-	return 0;
-}
-
 /* With hand-over where the kernel has it; only the last failure is worth a message. */
 static bool load_programs(struct world *w, bool counted)
 {
 	const char *without = getenv("PACKET_NO_HAND_OVER");
 	libbpf_print_fn_t print = libbpf_set_print(quiet);
 
+	w->finder = counted ? choose_finder() : NULL;
 	w->hand_over = !without;
-	w->skel = w->hand_over ? load(true, counted) : NULL;
+	w->skel = w->hand_over ? load(w, counted) : NULL;
 	libbpf_set_print(print);
 	if (!w->skel) {
 		w->hand_over = false;
-		w->skel = load(false, counted);
+		w->skel = load(w, counted);
 		printf("hand-over: %s\n", without ? "off by request" : "this kernel has none");
 	}
 	if (!w->skel)

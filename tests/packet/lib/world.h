@@ -58,6 +58,7 @@ struct world {
 	struct spillway *skel;
 	bool hand_over; /* the kernel can take a connection over */
 	bool ipv6;
+	const char *finder; /* counted: the program that looks for listening sockets, or NULL */
 	int program[HOOKS];
 	int map[MAPS];
 	int n_cpus;
