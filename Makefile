@@ -97,18 +97,19 @@ $(TESTS:%=$(BUILD)/tests/%):
 # They have a kernel of their own in place of user/kernel's
 $(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown): LDFLAGS += -Wl,--allow-multiple-definition
 
-# ---- slots in a form that tests and the benchmark can call -------------------------------------
-$(BUILD)/slots/slots.bpf.o: tests/packet/slots.bpf.c
+# ---- programs of the tests themselves: slots in a form that can be called, and a wire that loses --
+$(BUILD)/packet/%.bpf.o: tests/packet/%.bpf.c
 	$(call say,CLANG,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/gen/slots.skel.h: $(BUILD)/slots/slots.bpf.o
+$(BUILD)/gen/%.skel.h: $(BUILD)/packet/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen skeleton $< name slots > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
-$(call obj,tests/packet/*.c tests/packet/lib/*.c tests/bench/*.c): | $(BUILD)/gen/slots.skel.h
+$(call obj,tests/packet/*.c tests/packet/lib/*.c tests/bench/*.c): | \
+  $(SKEL) $(BUILD)/gen/slots.skel.h $(BUILD)/gen/loss.skel.h
 
 # ---- the benchmark's own programs: the fast path in a form that can be repeated ----------------
 $(BUILD)/bench/%.o: tests/bench/bench.bpf.c
