@@ -132,7 +132,7 @@ int spillway_find_walk(struct bpf_iter__tcp *ctx)
 		return 0;
 	id = *at;
 	row = bpf_map_lookup_elem(&workers, &id);
-	if (!row || !is_ours(row))
+	if (!row || !is_ours(row) || row->port != sk->skc_num)
 		return 0;
 	if (!bpf_map_update_elem(&listening, &id, sk, BPF_ANY))
 		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));

@@ -333,7 +333,7 @@ static void cookies_come_home(void **state)
 
 	(void)state;
 	for (int round = 0; round < 5; round++) {
-		employ(WORKERS, 2, 100);
+		employ(WORKERS, 3, 100);
 		assert_int_equal(knock_often(c, 3), 3);
 		assert_int_equal(count_reservations(), 0);
 		assert_true(count_all().inuse <= 1);
