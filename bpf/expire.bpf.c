@@ -20,6 +20,7 @@ struct {
 
 struct expiry {
 	struct __sk_buff *skb;
+	__u32 translated_only; /* forget those that are only followed */
 	__u32 removed;
 };
 
@@ -55,6 +56,16 @@ static __always_inline int has_socket(struct __sk_buff *skb, const struct sw_tup
 
 /* A connection that is being set up anew under the same tuple has no socket for a moment: so it has
  * to be missing twice. */
+static int is_over(const struct expiry *e, const struct sw_tuple *key, struct flow *f)
+{
+	if (e->translated_only && !(f->flags & FLOW_TRANSLATED))
+		return 1;
+	if (!has_socket(e->skb, key))
+		return f->missing++;
+	f->missing = 0;
+	return 0;
+}
+
 static long expire_one(__u32 i, struct expiry *e)
 {
 	struct sw_tuple key, *at = bpf_map_lookup_elem(&expire_keys, &i);
@@ -66,20 +77,18 @@ static long expire_one(__u32 i, struct expiry *e)
 	f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return 0;
-	if (has_socket(e->skb, &key)) {
-		f->missing = 0;
-	} else if (f->missing++ && !bpf_map_delete_elem(&flows, &key)) {
+	if (is_over(e, &key, f) && !bpf_map_delete_elem(&flows, &key)) {
 		count_flows(-1);
 		e->removed++;
 	}
 	return 0;
 }
 
-/* skb->cb[0]: how many keys. */
+/* skb->cb[0]: how many keys. cb[1]: 1: nothing is shed now, forget what is only followed. */
 SEC("?tc")
 int spillway_expire(struct __sk_buff *skb)
 {
-	struct expiry e = {.skb = skb};
+	struct expiry e = {.skb = skb, .translated_only = skb->cb[1]};
 	__u32 n = skb->cb[0];
 
 	if (n > SW_EXPIRE_KEYS)

@@ -141,6 +141,14 @@ static __always_inline int follow_request(ctx_t *ctx, struct scratch *s, struct 
 	return SW_R_keep_followed;
 }
 
+/* Did a new connection take its credit with the SYN? */
+static __always_inline int counts_new(__u32 pool)
+{
+	const struct sw_steer_pool *steer = bpf_map_lookup_elem(&steers, &pool);
+
+	return steer && steer->flags & SW_SF_COUNT;
+}
+
 /* Payload that is new to the flow. */
 static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow *f,
 				      const struct sw_listener *l)
@@ -175,8 +183,8 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 
 		return followed == SW_R_keep_followed ? SW_R_keep_pipelined : followed;
 	}
-	/* a new connection took its credit with the SYN */
-	if (s->metered && (s->facts.fresh || slot_pick(l->pool, 0) >= 0)) {
+	if (s->metered &&
+	    ((s->facts.fresh && counts_new(l->pool)) || slot_pick(l->pool, 0) >= 0)) {
 		f->x = s->x;
 		f->x.received = s->p.seq + s->p.payload;
 		return SW_R_keep_credit;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """hooks.py: lists the BPF programs on the interfaces of this network namespace, one a line: interface,
 hook, program id and name: "v0 xdp 31 spillway_xdp". Hooks are xdp, tcx (which bpftool 7.1 does not know
-yet) and clsact.
+yet) and clsact, and with -out the two on the way out; of one hook in the order in which they run.
 hooks.py tcx PROGRAM INTERFACE: attaches a pinned program to TCX ingress and holds it until it is ended."""
 import ctypes
 import json
@@ -16,7 +16,7 @@ import sys
 
 BPF = {"x86_64": 321, "aarch64": 280}[platform.machine()]
 OBJ_GET, PROG_QUERY, LINK_CREATE = 7, 16, 28
-TCX_INGRESS = 46
+TCX_INGRESS, TCX_EGRESS = 46, 47
 
 
 def bpf(command, attributes):
@@ -32,9 +32,9 @@ def run(*command):
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout or "[]")
 
 
-def tcx(index):
+def tcx(index, hook):
     ids = (ctypes.c_uint32 * 64)()
-    query = struct.pack("=IIIIQII", index, TCX_INGRESS, 0, 0, ctypes.addressof(ids), len(ids), 0)
+    query = struct.pack("=IIIIQII", index, hook, 0, 0, ctypes.addressof(ids), len(ids), 0)
     try:
         count = struct.unpack("=I", bpf(PROG_QUERY, query)[1][24:28])[0]
     except OSError:  # before 6.6
@@ -42,10 +42,10 @@ def tcx(index):
     return list(ids)[:count]
 
 
-def clsact(name):
+def clsact(name, direction):
     if "clsact" not in [q["kind"] for q in run("tc", "-j", "qdisc", "show", "dev", name)]:
         return []
-    filters = run("tc", "-j", "filter", "show", "dev", name, "ingress")
+    filters = run("tc", "-j", "filter", "show", "dev", name, direction)
     return [f["options"]["prog"]["id"] for f in filters if "prog" in f.get("options", {})]
 
 
@@ -53,8 +53,10 @@ def main():
     for interface in run("ip", "-j", "link"):
         name = interface["ifname"]
         xdp = interface.get("xdp", {}).get("prog")
-        hooks = {"xdp": [xdp["id"]] if xdp else [], "tcx": tcx(interface["ifindex"]),
-                 "clsact": clsact(name)}
+        index = interface["ifindex"]
+        hooks = {"xdp": [xdp["id"]] if xdp else [],
+                 "tcx": tcx(index, TCX_INGRESS), "clsact": clsact(name, "ingress"),
+                 "tcx-out": tcx(index, TCX_EGRESS), "clsact-out": clsact(name, "egress")}
         for hook, ids in hooks.items():
             for i in ids:
                 print(name, hook, i, run("bpftool", "-j", "prog", "show", "id", str(i))["name"])

@@ -100,7 +100,7 @@ static void every_flag(void **state)
 		"--prefill-threshold 100 --prefill-threshold-frac 1.5 --max-queued-reqs 7 "
 		"--kv-total 1000 --max-batched-tokens 2000 --preset tgi --overload-status 503 "
 		"--retry-after 2:9 --observe --exempt 10.0.0.0/8 --exempt ::1 --shed-all-paths "
-		"--netns pid:12 --mode tc --control /tmp/s --pin-root /tmp/p --log-level debug");
+		"--intercept established --netns pid:12 --mode tc --control /tmp/s --pin-root /tmp/p --log-level debug");
 	const struct sw_pool_conf *p = c->pools;
 
 	(void)state;
@@ -132,6 +132,7 @@ static void every_flag(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(c->listeners[i].n_exempt, 2);
 		assert_true(c->listeners[i].all_paths);
+		assert_int_equal(c->listeners[i].intercept, SW_INTERCEPT_ESTABLISHED);
 		assert_string_equal(c->listeners[i].netns, "pid:12");
 	}
 	sw_config_free(c);

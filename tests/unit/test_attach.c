@@ -350,7 +350,7 @@ static void live_and_die(enum sw_attach attach)
 		struct sw_plane *p;
 
 		if (!sw_plane_open(&p, &conf, &err) &&
-		    !sw_plane_set_pool(p, 3, SW_MODE_SHED, SW_CAUSE_NO_SLOTS,
+		    !sw_plane_set_pool(p, 3, SW_MODE_SHED, SW_CAUSE_NO_SLOTS, false,
 				       sw_now_ns() + 1000000000) &&
 		    write(ready[1], "", 1) == 1)
 			pause();

@@ -69,6 +69,8 @@ static void defaults(void **state)
 	assert_null(w->source.netns);
 	assert_int_equal(l->pool, 0);
 	assert_int_equal(l->syn_rate, 50000);
+	assert_int_equal(l->intercept, SW_INTERCEPT_AUTO);
+	assert_int_equal(c->established_flows, SW_DEFAULT_FLOWS);
 	assert_false(l->all_paths);
 	assert_int_equal(l->n_exempt, 0);
 	sw_format_listener(l, text, sizeof(text));
@@ -170,6 +172,7 @@ static void check_example_listeners(const struct sw_config *c)
 	assert_int_equal(l[2].pool, 4);
 	sw_format_listener(&l[3], text, sizeof(text));
 	assert_string_equal(text, "[::1]:9000");
+	assert_int_equal(l[2].intercept, SW_INTERCEPT_NEW);
 	assert_true(l[3].all_paths);
 	assert_int_equal(l[3].n_paths, 0);
 }

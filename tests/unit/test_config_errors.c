@@ -42,8 +42,8 @@ static void not_yaml(void **state)
 		 "column 1 (indent with spaces only)"},
 		{"hello\n",
 		 "c.yaml:1: not a mapping; allowed: KEY: VALUE with the keys interfaces, "
-		 "mode, control, pin_root, heartbeat_ms, deadline_ms, log_level, pools, "
-		 "listeners"},
+		 "mode, control, pin_root, heartbeat_ms, deadline_ms, established_flows, "
+		 "log_level, pools, listeners"},
 		{"[1]: 2\n", "c.yaml:1: a key is not text; allowed: KEY: VALUE"},
 	};
 
@@ -69,7 +69,8 @@ static void schema(void **state)
 		 "data_parallel_size, engine_request_limit, request_queue_limit, share, drain"},
 		{"interface: [lo]\n" POOL(""),
 		 "c.yaml:1: interface: unknown key; did you mean 'interfaces'? allowed: interfaces, "
-		 "mode, control, pin_root, heartbeat_ms, deadline_ms, log_level, pools, listeners"},
+		 "mode, control, pin_root, heartbeat_ms, deadline_ms, established_flows, log_level, "
+		 "pools, listeners"},
 		{POOL("    observe: true\n    observe: false\n"),
 		 "c.yaml:6: pools[0].observe: given twice, first on line 5; allowed: once"},
 		{"mode: tc\n", "c.yaml:1: pools: missing; it has to be given"},

@@ -88,6 +88,26 @@ static void cidr_text(void **state)
 	}
 }
 
+static void intercepts(void **state)
+{
+	static const char *const names[] = {"new", "established", "both", "auto"};
+	static const enum sw_intercept want[] = {SW_INTERCEPT_NEW, SW_INTERCEPT_ESTABLISHED,
+						 SW_INTERCEPT_BOTH, SW_INTERCEPT_AUTO};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct sw_config *c;
+
+		snprintf(text, sizeof(text),
+			 "established_flows: 1000000\n" LISTENER("    intercept: %s\n"), names[i]);
+		c = conf_good(text);
+		assert_int_equal(c->listeners[0].intercept, want[i]);
+		assert_int_equal(c->established_flows, 1000000);
+		sw_config_free(c);
+	}
+}
+
 static void listeners(void **state)
 {
 	static const struct conf_mistake table[] = {
@@ -113,6 +133,11 @@ static void listeners(void **state)
 		{LISTENER("    syn_rate: 4294967296\n"),
 		 "c.yaml:4: listeners[0].syn_rate: '4294967296' is out of range; allowed: 0 to "
 		 "4294967295"},
+		{LISTENER("    intercept: old\n"),
+		 "c.yaml:4: listeners[0].intercept: 'old' is not known; allowed: new, established, "
+		 "both, auto"},
+		{"established_flows: 1023\n" LISTENER(""),
+		 "c.yaml:1: established_flows: '1023' is out of range; allowed: 1024 to 1000000"},
 		{LISTENER("    exempt:\n      - 10.0.0.0/8\n      - 10.1.0.0/8\n"),
 		 "c.yaml:6: listeners[0].exempt[1]: '10.1.0.0/8' has host bits set; allowed: "
 		 "10.0.0.0/8"},
@@ -225,8 +250,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listener_text), cmocka_unit_test(cidr_text),
-		cmocka_unit_test(listeners),	 cmocka_unit_test(paths),
-		cmocka_unit_test(map_limits),
+		cmocka_unit_test(intercepts),	 cmocka_unit_test(listeners),
+		cmocka_unit_test(paths),	 cmocka_unit_test(map_limits),
 	};
 
 	return cmocka_run_group_tests(tests, conf_setup, conf_teardown);

@@ -202,6 +202,39 @@ static void stale(void **state)
 	assert_check(&c[2], SW_SIG_RUNNING, 9, 8, 5001, SW_OVER);
 }
 
+static bool is_near(struct rig *r)
+{
+	rig_busy(r);
+	return sw_worker_near(&r->w, &r->l, &r->a, 0.8, r->now);
+}
+
+/* Of one rank, or of the worker; what is stale or cannot fire tells nothing. */
+static void near(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, 0, 2);
+	assert_false(is_near(&r));
+	rig_decode(&r, 0.5);
+	rig_count(&r, SW_LIM_QUEUED_REQS, 10);
+	assert_false(is_near(&r));
+	TELL(&r, 0, TOTAL(100), USED(39), RUNNING(4));
+	TELL(&r, 1, TOTAL(100), USED(10), RUNNING(3));
+	assert_false(is_near(&r));
+	TELL(&r, 0, USED(40));
+	assert_true(is_near(&r));
+	TELL(&r, 0, USED(60));
+	assert_true(is_near(&r));
+	r.now += 5001;
+	assert_false(is_near(&r));
+	TELL(&r, 0, USED(39), RUNNING(4));
+	TELL(&r, 1, RUNNING(3));
+	assert_false(is_near(&r));
+	TELL(&r, 1, RUNNING(4));
+	assert_true(is_near(&r));
+}
+
 static void held_is_over(void **state)
 {
 	struct sw_check c[1];
@@ -266,6 +299,7 @@ int main(void)
 		cmocka_unit_test(inert),
 		cmocka_unit_test(always_zero_is_inert),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(near),
 		cmocka_unit_test(held_is_over),
 		cmocka_unit_test(names),
 	};

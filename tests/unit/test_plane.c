@@ -506,18 +506,18 @@ static void packets_are_counted_over_all_cpus(void **state)
 	for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++)
 		each[cpu].syn_ack = 100 + cpu;
 	assert_int_equal(bpf_map_update_elem(fd, &id, each, BPF_ANY), 0);
-	assert_int_equal(sw_plane_counts(p, 5, &xdp, &tc), 0);
+	assert_int_equal(sw_plane_counts(p, 5, &xdp, &tc, NULL), 0);
 	assert_int_equal(xdp.syn_ack, 0);
 	assert_int_equal(tc.syn_ack,
 			 libbpf_num_possible_cpus() * 100 +
 				 libbpf_num_possible_cpus() * (libbpf_num_possible_cpus() - 1) / 2);
-	assert_int_equal(sw_plane_counts(p, 5, NULL, NULL), 0);
-	assert_true(sw_plane_counts(p, SW_MAX_LISTENERS, NULL, &tc) < 0);
+	assert_int_equal(sw_plane_counts(p, 5, NULL, NULL, NULL), 0);
+	assert_true(sw_plane_counts(p, SW_MAX_LISTENERS, NULL, &tc, NULL) < 0);
 	close(fd);
 	free(each);
 	/* And for real: what comes in is counted. */
 	send_datagrams("192.0.2.1", 3);
-	assert_int_equal(sw_plane_counts(p, 0, NULL, &tc), 0);
+	assert_int_equal(sw_plane_counts(p, 0, NULL, &tc, NULL), 0);
 	assert_true(tc.pass_other >= 3);
 	sw_plane_close(p, 0);
 }
@@ -590,12 +590,12 @@ static void closing_waits_for_conversations(void **state)
 
 	(void)state;
 	configure(p, 1);
-	sw_plane_set_pool(p, 0, SW_MODE_OPEN, 0, 0);
+	sw_plane_set_pool(p, 0, SW_MODE_OPEN, 0, false, 0);
 	bare = close_ms(p, 3000);
 
 	p = nets_open(SW_ATTACH_TC);
 	configure(p, 1);
-	sw_plane_set_pool(p, 0, SW_MODE_SHED, 0, sw_now_ns() + 2000000000);
+	sw_plane_set_pool(p, 0, SW_MODE_SHED, 0, false, sw_now_ns() + 2000000000);
 	quiet = close_ms(p, 3000);
 	assert_true(quiet >= 200);
 	assert_true(quiet < bare + 1500);
@@ -603,7 +603,7 @@ static void closing_waits_for_conversations(void **state)
 	/* Somebody who goes on sending; told apart from quiet by the mode it finds. */
 	p = nets_open(SW_ATTACH_TC);
 	configure(p, 1);
-	sw_plane_set_pool(p, 0, SW_MODE_SHED, 0, sw_now_ns() + 2000000000);
+	sw_plane_set_pool(p, 0, SW_MODE_SHED, 0, false, sw_now_ns() + 2000000000);
 	fd = bpf_obj_get(nets_pin("counts_tc"));
 	pid = fork();
 	if (!pid) {

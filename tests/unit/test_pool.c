@@ -61,6 +61,37 @@ static void decision_table(void **state)
 				 sw_pool_state_name(sw_pool_decide(&rows[i].in, 1000)));
 }
 
+/* Armed while it sheds and a minute after, and as long as it is near a limit. */
+static void gate_arms(void **state)
+{
+	struct sw_gate g = {0};
+	uint64_t t = 5 * SECOND;
+
+	(void)state;
+	assert_false(sw_gate_arm(&g, false, false, t));
+	assert_false(g.armed);
+	assert_true(sw_gate_arm(&g, false, true, t));
+	assert_true(g.armed);
+	assert_true(sw_gate_arm(&g, false, false, t)); /* near is not held on to */
+	assert_false(g.armed);
+
+	sw_gate_step(&g, SW_POOL_SATURATED, true, false, t);
+	assert_true(sw_gate_arm(&g, false, false, t));
+	sw_gate_step(&g, SW_POOL_OPEN, true, false, t + SECOND);
+	assert_false(sw_gate_arm(&g, false, false, t + SW_ARMED_NS - 1));
+	assert_true(g.armed);
+	assert_true(sw_gate_arm(&g, false, false, t + SW_ARMED_NS));
+	assert_false(g.armed);
+
+	/* never closed, never shedding */
+	sw_gate_step(&g, SW_POOL_SATURATED, false, false, t + 2 * SW_LIFETIME_NS);
+	assert_false(sw_gate_arm(&g, false, false, t + 2 * SW_LIFETIME_NS));
+	/* without a slot */
+	assert_true(sw_gate_arm(&g, true, false, t + 2 * SW_LIFETIME_NS));
+	assert_false(sw_gate_arm(&g, false, false, t + 2 * SW_LIFETIME_NS + SECOND));
+	assert_true(g.armed);
+}
+
 /* Opening leaves time for conversations under way: FINISH for one lifetime after the last SHED. */
 static void gate_finishes(void **state)
 {
@@ -219,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decision_table),
 		cmocka_unit_test(gate_finishes),
+		cmocka_unit_test(gate_arms),
 		cmocka_unit_test(gate_closes_again_while_finishing),
 		cmocka_unit_test(gate_tells_the_cause),
 		cmocka_unit_test(gate_that_may_not_close_stays_open),

@@ -227,6 +227,33 @@ static void a_listener_knows_its_pool(void **state)
 	assert_int_equal(listener(*state, 0).port, 0);
 }
 
+/* Who finds out for himself lets new connections in until that is done, and keeps what was found.
+ */
+static void a_listener_intercepts_as_told(void **state)
+{
+	struct sw_listener_conf l[] = {any(8000), any(8001), any(8002), any(8003)};
+	struct sw_pool_conf p[] = {pool(529)};
+	struct sw_listener found;
+	uint32_t id = 4;
+
+	l[1].intercept = SW_INTERCEPT_ESTABLISHED;
+	l[2].intercept = SW_INTERCEPT_BOTH;
+	l[3].intercept = SW_INTERCEPT_AUTO;
+	write_ok(*state, p, 1, l, 4, NOW);
+	assert_int_equal(listener(*state, 1).flags, 0);
+	assert_int_equal(listener(*state, 2).flags, SW_LF_KEEP | SW_LF_PASS_NEW);
+	assert_int_equal(listener(*state, 3).flags, SW_LF_KEEP);
+	assert_int_equal(listener(*state, 4).flags, SW_LF_KEEP | SW_LF_PASS_NEW);
+	found = listener(*state, 4);
+	found.flags = SW_LF_KEEP;
+	assert_int_equal(
+		bpf_map_update_elem(((struct world *)*state)->maps.listeners, &id, &found, BPF_ANY),
+		0);
+	p[0].observe = true; /* so that something is written */
+	write_ok(*state, p, 1, l, 4, NOW);
+	assert_int_equal(listener(*state, 4).flags, SW_LF_KEEP | SW_LF_OBSERVE);
+}
+
 static void only_this_namespace_is_written(void **state)
 {
 	struct sw_listener_conf l[] = {any(8000), any(8001), any(8002)};
@@ -567,6 +594,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(packets_find_listeners),
 		T(a_listener_knows_its_pool),
+		T(a_listener_intercepts_as_told),
 		T(only_this_namespace_is_written),
 		T(paths_have_their_meaning),
 		T(equal_sets_are_shared),

@@ -8,6 +8,17 @@
 
 #include "cli/cli.h"
 
+static void print_flows(const json_t *flows)
+{
+	if (json_is_null(flows))
+		return;
+	if (cli_true(flows, "can"))
+		printf("; established %lld of %lld", (long long)cli_int(flows, "flows"),
+		       (long long)cli_int(flows, "room"));
+	else
+		printf("; established no: %s", cli_text(flows, "why"));
+}
+
 static void print_plane(const json_t *plane)
 {
 	const char *netns = cli_text(plane, "netns");
@@ -22,8 +33,10 @@ static void print_plane(const json_t *plane)
 	json_array_foreach (cli_list(plane, "interfaces"), i, at)
 		printf("%s%s (xdp %s, %s)", i ? ", " : "", cli_text(at, "name"),
 		       cli_text(at, "xdp"), cli_text(at, "tc"));
-	printf("; hand-over %s\n",
+	printf("; hand-over %s",
 	       cli_true(plane, "hand_over") ? "yes" : cli_text(plane, "hand_over_why"));
+	print_flows(json_object_get(plane, "established"));
+	printf("\n");
 	json_array_foreach (cli_list(plane, "interfaces"), i, at)
 		if (cli_text(at, "note")[0])
 			printf("  %s: %s\n", cli_text(at, "name"), cli_text(at, "note"));
@@ -72,19 +85,24 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 	size_t i;
 	json_t *l;
 
-	CLI_ROW(&t, "LISTENER", "NAMESPACE", "POOL", "SHED", "WOULD SHED", "HANDED OVER", "NOTE");
+	CLI_ROW(&t, "LISTENER", "NAMESPACE", "POOL", "SHED", "KEPT", "WOULD SHED", "HANDED OVER",
+		"NOTE");
 	json_array_foreach (cli_list(status, "listeners"), i, l) {
 		const json_t *old = json_array_get(cli_list(before, "listeners"), i);
-		char shed[64], would[64], over[64];
+		const json_t *kept = json_object_get(l, "established");
+		const json_t *old_kept = json_object_get(old, "established");
+		char shed[64], keep[64], would[64], over[64];
 
 		CLI_ROW(&t, cli_text(l, "address"), cli_text(l, "netns"), cli_text(l, "pool"),
 			cli_rate(l, old, "shed", seconds, shed),
+			cli_rate(kept, old_kept, "shed", seconds, keep),
 			cli_rate(l, old, "would_shed", seconds, would),
 			cli_rate(l, old, "handed_over", seconds, over),
-			!cli_true(l, "guarded")	    ? "not guarded, see above"
-			: !cli_true(l, "intercept") ? "never closed: no hand-over"
-			: !cli_true(l, "served")    ? "no server listens"
-						    : "");
+			!cli_true(l, "guarded")			      ? "not guarded, see above"
+			: !cli_true(l, "intercept")		      ? "never closed: no hand-over"
+			: !cli_true(l, "served")		      ? "no server listens"
+			: !strcmp(cli_text(l, "ways"), "established") ? "new connections are let in"
+								      : "");
 	}
 	cli_table_print(&t);
 }

@@ -10,6 +10,8 @@
 
 #include "config/build.h"
 
+#define LEAST_FLOWS 1024
+
 static void build_interfaces(const struct sw_place *top, const struct sw_doc *doc,
 			     struct sw_config *c)
 {
@@ -69,6 +71,9 @@ static void build_daemon(const struct sw_place *top, const struct sw_doc *doc, s
 	c->pin_root = sw_build_pin_root(top, doc->pin_root);
 	c->heartbeat_ms =
 		(unsigned)sw_take_uint(top, "heartbeat_ms", doc->heartbeat_ms, 10, 10000, 200);
+	c->established_flows =
+		(unsigned)sw_take_uint(top, "established_flows", doc->established_flows,
+				       LEAST_FLOWS, SW_MAX_FLOWS, SW_DEFAULT_FLOWS);
 	/* one heartbeat may come late without the programs falling open */
 	c->deadline_ms = (unsigned)sw_take_uint(top, "deadline_ms", doc->deadline_ms,
 						2 * c->heartbeat_ms, 60000, 2000);

@@ -90,6 +90,13 @@ struct sw_path_conf {
 	enum sw_family family;
 };
 
+enum sw_intercept {
+	SW_INTERCEPT_NEW,	  /* requests on new connections are shed */
+	SW_INTERCEPT_ESTABLISHED, /* on connections that the kernel has; new ones are let in */
+	SW_INTERCEPT_BOTH,
+	SW_INTERCEPT_AUTO, /* BOTH where new connections can be handed over, else ESTABLISHED */
+};
+
 struct sw_listener_conf {
 	uint8_t addr[16]; /* all zero: any */
 	bool v4, v6;	  /* families that it covers: 0.0.0.0 v4, [::] both, one address its own */
@@ -101,7 +108,8 @@ struct sw_listener_conf {
 	size_t n_paths;
 	struct sw_cidr *exempt;
 	size_t n_exempt;
-	uint32_t syn_rate; /* default 50000 */
+	uint32_t syn_rate;	     /* default 50000 */
+	enum sw_intercept intercept; /* default AUTO */
 };
 
 struct sw_config {
@@ -112,6 +120,8 @@ struct sw_config {
 	char *control;			    /* unix socket path */
 	char *pin_root;			    /* default /sys/fs/bpf/spillway */
 	unsigned heartbeat_ms, deadline_ms; /* default 200, 2000 */
+	unsigned established_flows; /* followed and translated connections of a namespace, at most;
+				     * default SW_DEFAULT_FLOWS */
 	enum sw_level log_level;
 	struct sw_pool_conf *pools;
 	size_t n_pools;

@@ -48,7 +48,7 @@ struct sw_doc_paths {
 };
 
 struct sw_doc_listener {
-	char *listen, *pool, *netns, *syn_rate;
+	char *listen, *pool, *netns, *syn_rate, *intercept;
 	char **exempt;
 	unsigned exempt_count;
 	struct sw_doc_paths paths;
@@ -56,6 +56,7 @@ struct sw_doc_listener {
 
 struct sw_doc {
 	char *mode, *control, *pin_root, *heartbeat_ms, *deadline_ms, *log_level;
+	char *established_flows;
 	char **interfaces;
 	struct sw_doc_pool *pools;
 	struct sw_doc_listener *listeners;

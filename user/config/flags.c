@@ -66,6 +66,8 @@ const struct sw_flag sw_flags[] = {
 	 SW_TO_EXEMPTS, 0},
 	{"shed-all-paths", NULL, "shed every request, health checks too", "listeners.paths",
 	 SW_TO_LISTENER, AT(sw_doc_listener, paths.all)},
+	{"intercept", "WHAT", "requests on new, established or both connections (auto)",
+	 "listeners.intercept", SW_TO_LISTENER, AT(sw_doc_listener, intercept)},
 	{"netns", "PATH|pid:N", "guard, steer and scrape inside this network namespace",
 	 "listeners.netns", SW_TO_LISTENER, AT(sw_doc_listener, netns)},
 	{"mode", "MODE", "auto, xdp, xdp-generic or tc (auto)", "mode", SW_TO_DOC,

@@ -37,7 +37,7 @@ struct sw_flag {
 	size_t offset; /* of the text in the first four targets */
 };
 
-#define SW_FLAGS 36
+#define SW_FLAGS 37
 extern const struct sw_flag sw_flags[SW_FLAGS];
 
 void sw_flags_help(void);

@@ -57,6 +57,17 @@ static size_t find_pool(const struct sw_place *at, const char *name, const struc
 	return 0;
 }
 
+static enum sw_intercept take_intercept(const struct sw_place *at, const char *text)
+{
+	static const char *const choices[] = {[SW_INTERCEPT_NEW] = "new",
+					      [SW_INTERCEPT_ESTABLISHED] = "established",
+					      [SW_INTERCEPT_BOTH] = "both",
+					      [SW_INTERCEPT_AUTO] = "auto",
+					      NULL};
+
+	return (enum sw_intercept)sw_take_choice(at, "intercept", text, choices, SW_INTERCEPT_AUTO);
+}
+
 static void build_listener(const struct sw_place *at, const struct sw_doc_listener *d,
 			   const struct sw_config *c, const struct sw_traits *traits,
 			   struct sw_listener_conf *l)
@@ -68,6 +79,7 @@ static void build_listener(const struct sw_place *at, const struct sw_doc_listen
 	l->pool = find_pool(at, d->pool, c);
 	l->netns = sw_take_netns(at, d->netns);
 	l->syn_rate = (uint32_t)sw_take_uint(at, "syn_rate", d->syn_rate, 0, UINT32_MAX, SYN_RATE);
+	l->intercept = take_intercept(at, d->intercept);
 	build_exempt(at, d, l);
 	sw_build_paths(at, &d->paths, &traits[l->pool], l);
 }

@@ -124,6 +124,7 @@ static const cyaml_schema_field_t listener_fields[] = {
 	TEXT("netns", OPT, T, netns),
 	LIST("exempt", OPT, T, exempt, &text),
 	TEXT("syn_rate", OPT, T, syn_rate),
+	TEXT("intercept", OPT, T, intercept),
 	CYAML_FIELD_MAPPING("paths", OPT, T, paths, path_fields),
 	CYAML_FIELD_END,
 };
@@ -138,6 +139,7 @@ static const cyaml_schema_field_t doc_fields[] = {
 	TEXT("pin_root", OPT, T, pin_root),
 	TEXT("heartbeat_ms", OPT, T, heartbeat_ms),
 	TEXT("deadline_ms", OPT, T, deadline_ms),
+	TEXT("established_flows", OPT, T, established_flows),
 	TEXT("log_level", OPT, T, log_level),
 	LIST("pools", MUST, T, pools, &pool),
 	LIST("listeners", OPT, T, listeners, &listener),

@@ -18,6 +18,37 @@ const struct sw_live_plane *sw_live_plane_of(const struct sw_live *live,
 	return NULL;
 }
 
+const char *sw_live_danger(const struct sw_live *live, size_t index)
+{
+	const struct sw_listener_conf *l = &live->conf->listeners[index];
+	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
+	const char *why = NULL;
+
+	if (!plane || !plane->plane || l->all_paths)
+		return NULL;
+	if (!sw_plane_can_hand_over(plane->plane, &why))
+		return why;
+	return live->servers[index] == SW_SERVER_MPTCP
+		       ? "its server listens with MPTCP, to which the kernel hands nothing over; "
+			 "Go: GODEBUG=multipathtcp=0"
+		       : NULL;
+}
+
+bool sw_live_passes_new(const struct sw_live *live, size_t index)
+{
+	const struct sw_listener_conf *l = &live->conf->listeners[index];
+	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
+
+	if (!plane || !plane->plane)
+		return false;
+	switch (l->intercept) {
+	case SW_INTERCEPT_ESTABLISHED: return true;
+	case SW_INTERCEPT_AUTO:
+		return sw_live_danger(live, index) && sw_plane_can_keep(plane->plane, NULL);
+	default: return false;
+	}
+}
+
 struct sw_live_pool *sw_live_find_pool(const struct sw_live *live, const char *name)
 {
 	for (size_t i = 0; i < live->n_pools; i++)

@@ -61,6 +61,8 @@ struct sw_live_pool {
 	int row;		 /* id of a guarded pool's row; -1: it is not counted as a whole */
 	uint64_t cap;		 /* the sum over its workers; UINT64_MAX: no limit */
 	bool uncapped;		 /* counted only: who would be sent away may not be */
+	bool passing;		 /* all its listeners leave new connections to the stack */
+	bool near;		 /* a worker measures nearly one of its limits */
 	bool full;		 /* no slot was free at the last heartbeat */
 	struct sw_credit credit; /* with SW_COUNT_REPORTS */
 	struct sw_steer_pool steer; /* as last told to the kernel */
@@ -79,6 +81,8 @@ struct sw_live_gate {
 	bool used;	/* a listener in the namespace belongs to the pool */
 	bool may_close; /* shedding would lose nothing that must pass */
 	bool warned;	/* that it may not */
+	bool passes;	/* a listener's new connections are left to the stack */
+	bool said;	/* that they are, as they could not be handed over */
 };
 
 struct sw_live_plane {
@@ -86,6 +90,7 @@ struct sw_live_plane {
 	struct sw_plane *plane;	    /* NULL: nothing is guarded there now, `error` says why */
 	struct sw_error error;	    /* why it is not attached as it should be, or empty */
 	int failing;		    /* negative errno of the last write of a gate */
+	int expire_failing;	    /* and of the last look for connections that have ended */
 	bool is_new;		    /* opened, and nothing was counted or written since */
 	size_t n_named;		    /* configured interfaces that it is attached to */
 	struct sw_live_gate *gates; /* by pool */
@@ -99,7 +104,7 @@ enum sw_server {		  /* what listens behind a listener */
 
 /* Counters of one listener. */
 struct sw_listener_counts {
-	struct sw_counts xdp, tc;
+	struct sw_counts xdp, tc, keep;
 };
 
 struct sw_live {
@@ -126,6 +131,11 @@ struct sw_live {
 /* The plane that guards `l`, or NULL. */
 const struct sw_live_plane *sw_live_plane_of(const struct sw_live *live,
 					     const struct sw_listener_conf *l);
+/* Why requests to the listener at `index` that must pass would be lost if new connections were
+ * intercepted there, as none could be handed over; NULL: they would not. */
+const char *sw_live_danger(const struct sw_live *live, size_t index);
+/* Are its new connections left to the stack? Only where it is guarded. */
+bool sw_live_passes_new(const struct sw_live *live, size_t index);
 /* The pool of that name, or NULL. */
 struct sw_live_pool *sw_live_find_pool(const struct sw_live *live, const char *name);
 

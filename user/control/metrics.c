@@ -40,6 +40,30 @@ static void daemon_series(struct sw_page *p)
 			       l->planes[i].netns ? l->planes[i].netns : "", NULL);
 }
 
+static void flow_series(struct sw_page *p)
+{
+	const struct sw_live *l = p->live;
+
+	for (int limit = 0; limit < 2; limit++) {
+		const char *name =
+			limit ? "spillway_established_flows_limit" : "spillway_established_flows";
+
+		sw_page_head(p, name, "gauge",
+			     limit ? "Room for those."
+				   : "Established connections that are followed or translated.");
+		for (size_t i = 0; i < l->n_planes; i++) {
+			const struct sw_live_plane *plane = &l->planes[i];
+			unsigned room, n;
+
+			if (!plane->plane || !sw_plane_can_keep(plane->plane, NULL))
+				continue;
+			n = sw_plane_flows(plane->plane, &room);
+			sw_page_sample(p, name, limit ? room : n, "netns",
+				       plane->netns ? plane->netns : "", NULL);
+		}
+	}
+}
+
 static void pool_series(struct sw_page *p)
 {
 	const struct sw_live *l = p->live;
@@ -232,8 +256,10 @@ static void shed_samples(struct sw_page *p, const struct listener_row *row)
 	};
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		uint64_t n = sw_count(&row->totals.packets.xdp, causes[i].reason) +
-			     sw_count(&row->totals.packets.tc, causes[i].reason);
+		const struct sw_listener_counts *c = &row->totals.packets;
+		uint64_t n = sw_count(&c->xdp, causes[i].reason) +
+			     sw_count(&c->tc, causes[i].reason) +
+			     sw_count(&c->keep, causes[i].reason);
 
 		sw_page_sample(p, "spillway_shed_total", (double)n, "listener", row->address,
 			       "netns", row->netns, "pool", row->pool, "reason", causes[i].name,
@@ -256,6 +282,7 @@ static double listener_series(struct sw_page *p)
 	for (size_t i = 0; i < n; i++) {
 		packet_samples(p, &rows[i], "xdp", &rows[i].totals.packets.xdp);
 		packet_samples(p, &rows[i], "tc", &rows[i].totals.packets.tc);
+		packet_samples(p, &rows[i], "keep", &rows[i].totals.packets.keep);
 	}
 	sw_page_head(p, "spillway_shed_total", "counter",
 		     "Requests answered in the kernel by cause.");
@@ -283,6 +310,7 @@ void sw_metrics_write(const struct sw_live *live, uint64_t now_ms, struct evbuff
 	struct sw_page p = {.live = live, .out = out, .now_ms = now_ms};
 
 	daemon_series(&p);
+	flow_series(&p);
 	pool_series(&p);
 	worker_series(&p, "spillway_worker_busy", "gauge", "1 while all ranks are busy.", busy);
 	worker_series(&p, "spillway_worker_stale", "gauge",

@@ -305,6 +305,19 @@ static json_t *attachment_json(const struct sw_attachment *a)
 			 a->tc_hook == SW_HOOK_TCX ? "tcx" : "clsact", "note", a->note);
 }
 
+/* Established connections that are followed or translated. Null: requests on those are not shed. */
+static json_t *flows_json(const struct sw_plane *plane)
+{
+	unsigned room = 0, n = plane ? sw_plane_flows(plane, &room) : 0;
+	const char *why = "";
+	bool can = plane && sw_plane_can_keep(plane, &why);
+
+	if (!can && !why[0])
+		return json_null();
+	return json_pack("{s:b, s:s, s:I, s:I}", "can", can, "why", why, "flows", (json_int_t)n,
+			 "room", (json_int_t)room);
+}
+
 static json_t *plane_json(const struct sw_live_plane *p)
 {
 	const struct sw_attachment *at = NULL;
@@ -315,9 +328,10 @@ static json_t *plane_json(const struct sw_live_plane *p)
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(interfaces, attachment_json(&at[i]));
-	return json_pack("{s:o, s:b, s:o, s:b, s:s, s:o}", "netns", text(p->netns), "guarded",
+	return json_pack("{s:o, s:b, s:o, s:b, s:s, s:o, s:o}", "netns", text(p->netns), "guarded",
 			 p->plane != NULL, "error", text(p->error.text), "hand_over", hand_over,
-			 "hand_over_why", hand_over || !why ? "" : why, "interfaces", interfaces);
+			 "hand_over_why", hand_over || !why ? "" : why, "established",
+			 flows_json(p->plane), "interfaces", interfaces);
 }
 
 static json_t *counts_json(const struct sw_counts *c)
@@ -331,6 +345,29 @@ static json_t *counts_json(const struct sw_counts *c)
 	return out;
 }
 
+/* Which connections' requests are shed. */
+static const char *ways_of(const struct sw_live *live, size_t index)
+{
+	const struct sw_listener_conf *l = &live->conf->listeners[index];
+	const struct sw_live_plane *plane = sw_live_plane_of(live, l);
+	bool guarded = plane && plane->plane;
+	bool new = guarded && plane->gates[l->pool].may_close && !sw_live_passes_new(live, index);
+	bool kept = guarded && plane->gates[l->pool].may_close &&
+		    l->intercept != SW_INTERCEPT_NEW && sw_plane_can_keep(plane->plane, NULL);
+
+	return new ? kept ? "both" : "new" : kept ? "established" : "none";
+}
+
+/* What became of requests on established connections. */
+static json_t *kept_json(const struct sw_totals *t)
+{
+	const struct sw_counts *c = &t->packets.keep;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "shed", (json_int_t)t->shed_kept, "swallowed",
+			 (json_int_t)c->drain_data, "followed", (json_int_t)c->keep_followed,
+			 "alone", (json_int_t)c->keep_alone, "full", (json_int_t)c->keep_full);
+}
+
 static json_t *listener_json(const struct sw_live *live, size_t index)
 {
 	const struct sw_listener_conf *l = &live->conf->listeners[index];
@@ -340,14 +377,16 @@ static json_t *listener_json(const struct sw_live *live, size_t index)
 
 	sw_format_listener(l, address, sizeof(address));
 	sw_totals_read(live, index, &t);
-	return json_pack("{s:s, s:o, s:o, s:b, s:b, s:b, s:{s:o, s:o}, s:I, s:I, s:I}", "address",
-			 address, "pool", text(live->conf->pools[l->pool].name), "netns",
+	return json_pack("{s:s, s:o, s:o, s:b, s:b, s:s, s:b, s:{s:o, s:o, s:o}, s:I, s:I, s:I, "
+			 "s:o}",
+			 "address", address, "pool", text(live->conf->pools[l->pool].name), "netns",
 			 text(l->netns), "guarded", plane && plane->plane, "intercept",
-			 plane && plane->plane && plane->gates[l->pool].may_close, "served",
-			 live->servers[index] != SW_SERVER_NONE, "counts", "xdp",
-			 counts_json(&t.packets.xdp), "tc", counts_json(&t.packets.tc), "shed",
+			 plane && plane->plane && plane->gates[l->pool].may_close, "ways",
+			 ways_of(live, index), "served", live->servers[index] != SW_SERVER_NONE,
+			 "counts", "xdp", counts_json(&t.packets.xdp), "tc",
+			 counts_json(&t.packets.tc), "keep", counts_json(&t.packets.keep), "shed",
 			 (json_int_t)t.shed, "handed_over", (json_int_t)t.handed_over, "would_shed",
-			 (json_int_t)t.would_shed);
+			 (json_int_t)t.would_shed, "established", kept_json(&t));
 }
 
 json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)

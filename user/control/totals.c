@@ -51,7 +51,8 @@ static bool read_kernel(const struct sw_live_plane *plane, size_t index,
 {
 	memset(out, 0, sizeof(*out));
 	return plane && plane->plane &&
-	       sw_plane_counts(plane->plane, (unsigned)index + 1, &out->xdp, &out->tc) >= 0;
+	       sw_plane_counts(plane->plane, (unsigned)index + 1, &out->xdp, &out->tc,
+			       &out->keep) >= 0;
 }
 
 static void read_packets(const struct sw_live *live, size_t index, struct sw_listener_counts *out)
@@ -65,14 +66,18 @@ void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *
 	memset(out, 0, sizeof(*out));
 	read_packets(live, index, &out->packets);
 	for (unsigned r = 0; r < SW_R_COUNT; r++) {
+		uint64_t kept = sw_count(&out->packets.keep, r);
 		uint64_t n = sw_count(&out->packets.xdp, r) + sw_count(&out->packets.tc, r);
 
-		if (r >= SW_R_shed_saturated && r <= SW_R_shed_no_handover)
-			out->shed += n; /* shed_again repeats an answer, it sheds nothing more */
-		else if (gives[r])
+		if (r >= SW_R_shed_saturated && r <= SW_R_shed_no_handover) {
+			out->shed += n + kept; /* shed_again sheds nothing more */
+			out->shed_kept += kept;
+		} else if (gives[r]) {
 			out->handed_over += n;
-		else if (r == SW_R_would_shed)
-			out->would_shed += n;
+		} else if (r == SW_R_would_shed) {
+			/* spillway_tc sees what spillway_keep counts, unless it leaves all alone */
+			out->would_shed += n > kept ? n : kept;
+		}
 	}
 }
 

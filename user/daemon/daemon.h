@@ -49,6 +49,8 @@ void sw_gates_apply(struct sw_live_pool *pool);
 void sw_gates_pause(struct sw_live *live, struct sw_live_plane *plane);
 /* Any pool of a plane may have conversations of a former daemon under way. */
 void sw_gates_adopt(struct sw_live_plane *plane, size_t n_pools);
+/* Is nothing shed in a plane, nor about to be? */
+bool sw_gates_are_calm(const struct sw_live_plane *plane, size_t n_pools);
 /* The heartbeat: moves all gates and writes all of them with a new deadline. */
 void sw_gates_beat(struct sw_live *live);
 

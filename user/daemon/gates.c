@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "control/use.h"
 #include "daemon/daemon.h"
 
 static bool listens(const struct sw_listener_conf *l, const struct sw_live_plane *plane,
@@ -30,67 +31,98 @@ struct sw_live_gate *sw_gates_make(const struct sw_live *live, const struct sw_l
 	return gates;
 }
 
-/* The first listener whose requests could be lost if the pool shed, since nothing could be handed
- * over behind it; NULL: none. `why` is replaced where the server is the reason. */
-static const struct sw_listener_conf *endangered(const struct sw_live *live,
-						 const struct sw_live_plane *plane, size_t pool,
-						 bool hand_over, const char **why)
+static void warn_not_closed(const struct sw_live *live, const struct sw_live_plane *plane, size_t i,
+			    const char *why)
 {
-	const struct sw_config *c = live->conf;
-
-	if (c->pools[pool].observe)
-		return NULL; /* nothing is intercepted */
-	for (size_t i = 0; i < c->n_listeners; i++) {
-		bool mptcp = live->servers[i] == SW_SERVER_MPTCP;
-
-		if (!listens(&c->listeners[i], plane, pool) || c->listeners[i].all_paths ||
-		    (hand_over && !mptcp))
-			continue;
-		if (hand_over)
-			*why = "its server listens with MPTCP, to which the kernel hands nothing "
-			       "over; Go: GODEBUG=multipathtcp=0";
-		return &c->listeners[i];
-	}
-	return NULL;
-}
-
-static void warn_not_closed(const struct sw_live *live, const struct sw_live_plane *plane,
-			    size_t pool, const struct sw_listener_conf *l, const char *why)
-{
+	const struct sw_listener_conf *l = &live->conf->listeners[i];
 	char address[64], where[128];
 
 	sw_format_listener(l, address, sizeof(address));
 	sw_log(SW_WARN,
 	       "pool %s is never closed %s: connections to %s with requests that must pass could "
-	       "not be handed over (%s). Mend that, or set `paths: {all: true}` on all its listeners",
-	       live->conf->pools[pool].name, sw_plane_where(plane->netns, where, sizeof(where)),
+	       "not be handed over (%s). Mend that, or set `intercept: established`, or `paths: "
+	       "{all: true}`, on all its listeners",
+	       live->conf->pools[l->pool].name, sw_plane_where(plane->netns, where, sizeof(where)),
 	       address, why);
 }
 
-/* Is there a namespace where something would be lost if the pool's overflow were sent away? */
+static void say_passes(const struct sw_live *live, const struct sw_live_plane *plane, size_t i,
+		       const char *why)
+{
+	const struct sw_listener_conf *l = &live->conf->listeners[i];
+	char address[64], where[128];
+
+	sw_format_listener(l, address, sizeof(address));
+	sw_log(SW_INFO,
+	       "pool %s: new connections to %s %s are let in, as none could be handed over (%s); "
+	       "requests are shed on established connections",
+	       live->conf->pools[l->pool].name, address,
+	       sw_plane_where(plane->netns, where, sizeof(where)), why);
+}
+
+/* What the listeners of one pool allow. Where nothing is intercepted, nothing is lost. */
+static void permit_pool(const struct sw_live *live, struct sw_live_plane *plane, size_t pool)
+{
+	struct sw_live_gate *g = &plane->gates[pool];
+	bool observe = live->conf->pools[pool].observe, warned = false, said = false;
+
+	g->passes = false;
+	for (size_t i = 0; i < live->conf->n_listeners; i++) {
+		const char *why;
+
+		if (!listens(&live->conf->listeners[i], plane, pool))
+			continue;
+		why = observe ? NULL : sw_live_danger(live, i);
+		if (sw_live_passes_new(live, i)) {
+			g->passes = true;
+			if (why && !g->said && !said)
+				say_passes(live, plane, i, why);
+			said |= why != NULL;
+		} else if (why) {
+			if (!g->warned && !warned)
+				warn_not_closed(live, plane, i, why);
+			warned = true;
+		}
+	}
+	g->may_close = g->used && !warned;
+	g->warned = warned;
+	g->said = said;
+}
+
+/* Would something be lost if the pool's overflow were sent away, in any namespace? */
 static bool is_uncapped(const struct sw_live *live, size_t pool)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < live->n_planes; i++)
-		found |= live->planes[i].plane && live->planes[i].gates[pool].warned;
+		found |= live->planes[i].plane &&
+			 (live->planes[i].gates[pool].warned || live->planes[i].gates[pool].passes);
 	return found;
+}
+
+/* Whether its new connections are counted makes no difference then. */
+static bool is_passing(const struct sw_live *live, size_t pool)
+{
+	for (size_t i = 0; i < live->conf->n_listeners; i++)
+		if (live->conf->listeners[i].pool == pool && !sw_live_passes_new(live, i))
+			return false;
+	return true;
+}
+
+static void write_listeners(const struct sw_live *live, struct sw_live_plane *plane)
+{
+	for (size_t i = 0; i < live->conf->n_listeners; i++)
+		if (sw_same_text(live->conf->listeners[i].netns, plane->netns))
+			sw_plane_pass_new(plane->plane, (unsigned)i + 1,
+					  sw_live_passes_new(live, i));
 }
 
 void sw_gates_permit(struct sw_live *live, struct sw_live_plane *plane)
 {
-	const char *kernel = "the kernel cannot";
-	bool hand_over = sw_plane_can_hand_over(plane->plane, &kernel);
-
+	write_listeners(live, plane);
 	for (size_t i = 0; i < live->n_pools; i++) {
-		struct sw_live_gate *g = &plane->gates[i];
-		const char *why = kernel;
-		const struct sw_listener_conf *l = endangered(live, plane, i, hand_over, &why);
-
-		g->may_close = g->used && !l;
-		if (l && !g->warned)
-			warn_not_closed(live, plane, i, l, why);
-		g->warned = l != NULL;
+		permit_pool(live, plane, i);
+		live->pools[i].passing = is_passing(live, i);
 		live->pools[i].uncapped = is_uncapped(live, i);
 	}
 }
@@ -100,7 +132,8 @@ static void write_gate(struct sw_live *live, struct sw_live_plane *plane, size_t
 {
 	const struct sw_gate *g = &plane->gates[pool].gate;
 	uint64_t deadline = now_ns + (uint64_t)live->conf->deadline_ms * 1000000ULL;
-	int e = sw_plane_set_pool(plane->plane, (unsigned)pool, g->mode, g->cause, deadline);
+	int e = sw_plane_set_pool(plane->plane, (unsigned)pool, g->mode, g->cause, g->armed,
+				  deadline);
 	char where[128];
 
 	if (e < 0 && e != plane->failing)
@@ -117,12 +150,25 @@ static bool is_metered(const struct sw_live_pool *pool)
 	       (pool->row >= 0 || (pool->live->steer && pool->conf->steer.by == SW_STEER_LOCAL));
 }
 
+/* Are most of the pool's slots taken? */
+static bool is_nearly_full(const struct sw_live_pool *pool)
+{
+	struct sw_use use;
+
+	return sw_use_pool(pool, &use) && use.cap != SW_UNLIMITED &&
+	       (double)use.inuse >= SW_NEAR_SHARE * (double)use.cap;
+}
+
 static bool step(struct sw_live *live, struct sw_live_plane *plane, size_t pool, uint64_t now_ns)
 {
 	struct sw_live_gate *g = &plane->gates[pool];
+	const struct sw_live_pool *p = &live->pools[pool];
+	bool metered = is_metered(p);
+	bool moved = sw_gate_step(&g->gate, p->state, g->may_close, metered, now_ns);
+	bool armed = sw_gate_arm(&g->gate, g->may_close && metered && p->full,
+				 g->may_close && (p->near || is_nearly_full(p)), now_ns);
 
-	return sw_gate_step(&g->gate, live->pools[pool].state, g->may_close,
-			    is_metered(&live->pools[pool]), now_ns);
+	return moved || armed;
 }
 
 void sw_gates_write(struct sw_live *live, struct sw_live_plane *plane)
@@ -154,7 +200,7 @@ void sw_gates_pause(struct sw_live *live, struct sw_live_plane *plane)
 		if (plane->gates[i].gate.mode == SW_MODE_SHED ||
 		    plane->gates[i].gate.mode == SW_MODE_METERED)
 			sw_plane_set_pool(plane->plane, (unsigned)i, SW_MODE_FINISH,
-					  plane->gates[i].gate.cause, deadline);
+					  plane->gates[i].gate.cause, false, deadline);
 }
 
 void sw_gates_adopt(struct sw_live_plane *plane, size_t n_pools)
@@ -163,6 +209,14 @@ void sw_gates_adopt(struct sw_live_plane *plane, size_t n_pools)
 
 	for (size_t i = 0; i < n_pools; i++)
 		sw_gate_adopt(&plane->gates[i].gate, now_ns);
+}
+
+bool sw_gates_are_calm(const struct sw_live_plane *plane, size_t n_pools)
+{
+	for (size_t i = 0; i < n_pools; i++)
+		if (plane->gates[i].gate.mode != SW_MODE_OPEN || plane->gates[i].gate.armed)
+			return false;
+	return true;
 }
 
 void sw_gates_beat(struct sw_live *live)

@@ -21,6 +21,16 @@ const char *sw_plane_where(const char *netns, char *out, size_t size)
 	return out;
 }
 
+/* Are requests on established connections to be shed there? */
+static bool is_kept(const struct sw_config *c, const char *netns)
+{
+	for (size_t i = 0; i < c->n_listeners; i++)
+		if (sw_same_text(c->listeners[i].netns, netns) &&
+		    c->listeners[i].intercept != SW_INTERCEPT_NEW)
+			return true;
+	return false;
+}
+
 struct sw_plane_conf sw_planes_conf(const struct sw_live *live, const struct sw_config *c,
 				    const char *netns)
 {
@@ -33,6 +43,7 @@ struct sw_plane_conf sw_planes_conf(const struct sw_live *live, const struct sw_
 		.attach = c->attach,
 		.slots = lookup ? sw_steer_maps(live->steer) : NULL,
 		.lookup = lookup,
+		.flows = is_kept(c, netns) ? c->established_flows : 0,
 	};
 
 	/* Interfaces are the host's as soon as it has a listener; namespaces then guard all theirs
@@ -325,10 +336,24 @@ static void look_for_server(struct sw_live *live, size_t index)
 		sw_log(SW_INFO, "listener %s: a server listens %s now", address, where);
 }
 
+static void expire_flows(struct sw_live *live, struct sw_live_plane *plane)
+{
+	int e = sw_plane_expire_flows(plane->plane, sw_gates_are_calm(plane, live->n_pools));
+	char where[128];
+
+	if (e < 0 && e != plane->expire_failing)
+		sw_log(SW_ERROR, "cannot look for connections that have ended %s: %s",
+		       sw_plane_where(plane->netns, where, sizeof(where)), strerror(-e));
+	plane->expire_failing = e < 0 ? e : 0;
+}
+
 void sw_planes_tick(struct sw_live *live)
 {
-	for (size_t i = 0; i < live->n_planes; i++)
+	for (size_t i = 0; i < live->n_planes; i++) {
 		watch(live, &live->planes[i]);
+		if (live->planes[i].plane)
+			expire_flows(live, &live->planes[i]);
+	}
 }
 
 void sw_planes_look_for_servers(struct sw_live *live)

@@ -29,16 +29,21 @@ void sw_pool_update(struct sw_live_pool *pool)
 				    .force_until_ms = pool->force_until_ms,
 				    .drain = pool->drain};
 	enum sw_pool_state was = pool->state;
+	bool near = false, was_near = pool->near;
 
 	for (size_t i = 0; i < pool->n_workers; i++) {
 		in.draining += pool->workers[i]->drain;
 		in.busy += pool->workers[i]->load.busy && !pool->workers[i]->drain;
+		near |= sw_worker_near(&pool->workers[i]->load, &pool->conf->limits,
+				       &pool->conf->ageing, SW_NEAR_SHARE, now_ms);
 	}
+	pool->near = near;
 	pool->state = sw_pool_decide(&in, now_ms);
 	sw_steering_apply(pool);
+	if (pool->state != was || pool->near != was_near)
+		sw_gates_apply(pool);
 	if (pool->state == was)
 		return;
-	sw_gates_apply(pool);
 	sw_say_pool(pool, was, now_ms - pool->since_ms, now_ms);
 	pool->since_ms = now_ms;
 }

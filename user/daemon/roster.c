@@ -180,6 +180,8 @@ static void settle(struct sw_live_pool *pool, const struct sw_live_pool *old)
 		pool->drain = old->drain;
 		pool->credit = old->credit;
 		pool->uncapped = old->uncapped;
+		pool->passing = old->passing;
+		pool->near = old->near;
 	}
 	for (size_t i = 0; i < pool->n_workers; i++) {
 		settle_drain(pool->workers[i], &pool->conf->workers[i]);

@@ -350,7 +350,7 @@ void sw_slots_credit(struct sw_steering *s, struct sw_live_pool *p, uint64_t now
 		reported += in_flight(w);
 	}
 	sw_steer_slot(s->live->steer, (unsigned)p->row, &slot);
-	if (p->uncapped)
+	if (p->uncapped && !p->passing)
 		cap = SW_NO_CAP;
 	sw_credit_note(&p->credit, slot.inuse, now_ms);
 	row = s->rows[p->row];

@@ -106,8 +106,10 @@ static uint32_t flags_of(const struct sw_live_pool *p, uint64_t now_ms)
 	const struct sw_steer_conf *conf = &p->conf->steer;
 	uint32_t flags = 0;
 
-	if (p->row >= 0)
-		return SW_SF_COUNT; /* its gates close it, and let pass what must */
+	if (p->row >= 0) /* its gates close it, and let pass what must */
+		return conf->count != SW_COUNT_REPORTS ? SW_SF_COUNT
+		       : p->passing		       ? SW_SF_CREDIT
+						       : SW_SF_COUNT | SW_SF_CREDIT;
 	if (conf->by == SW_STEER_NONE)
 		return 0;
 	if (conf->by == SW_STEER_LOCAL)

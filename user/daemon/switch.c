@@ -19,7 +19,7 @@ static struct sw_live_plane *find_plane(struct sw_live *live, const char *netns)
 static bool same_attachment(const struct sw_plane_conf *a, const struct sw_plane_conf *b)
 {
 	if (a->attach != b->attach || a->n_interfaces != b->n_interfaces ||
-	    a->lookup != b->lookup || strcmp(a->pin_root, b->pin_root))
+	    a->lookup != b->lookup || a->flows != b->flows || strcmp(a->pin_root, b->pin_root))
 		return false;
 	for (size_t i = 0; i < a->n_interfaces; i++)
 		if (strcmp(a->interfaces[i], b->interfaces[i]))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/attach.h"
+#include "kernel/keep.h"
 #include "kernel/link.h"
 #include "kernel/load.h"
 #include "kernel/pins.h"
@@ -159,7 +160,9 @@ int sw_attach_plan(struct sw_plane *p, const struct sw_iface *ifaces, size_t n,
 		memcpy(at->interface, ifaces[i].name, sizeof(at->interface));
 		at->ifindex = ifaces[i].index;
 		at->tc_hook = tcx ? SW_HOOK_TCX : SW_HOOK_CLSACT;
-		p->hold[i].tc_link = p->hold[i].xdp_link = -1;
+		p->hold[i].xdp_link = -1;
+		for (int place = 0; place < SW_TC_PLACES; place++)
+			p->hold[i].tc[place].link = -1;
 		if (!ifaces[i].loopback && p->attach != SW_ATTACH_TC)
 			ret = plan_xdp(p, at, err);
 	}
@@ -177,19 +180,19 @@ static void drop_xdp(const struct sw_plane *p, size_t i)
 	p->hold[i].xdp_link = -1;
 }
 
-static void drop_tc(const struct sw_plane *p, size_t i)
+static void drop_tc(const struct sw_plane *p, size_t i, enum sw_tc_place place)
 {
-	struct sw_hold *hold = &p->hold[i];
+	struct sw_tc_hold *hold = &p->hold[i].tc[place];
 	char pin[256];
 
 	if (hold->filter)
-		sw_tc_remove_filter(p, p->at[i].interface);
+		sw_tc_remove_filter(p, p->at[i].interface, place);
 	hold->filter = false;
-	if (hold->tc_link < 0)
+	if (hold->link < 0)
 		return;
-	sw_pins_path(p, "link_tc", p->at[i].interface, pin, sizeof(pin));
-	sw_link_remove(pin, hold->tc_link);
-	hold->tc_link = -1;
+	sw_pins_path(p, sw_tc_pin(place), p->at[i].interface, pin, sizeof(pin));
+	sw_link_remove(pin, hold->link);
+	hold->link = -1;
 }
 
 static const char *silent(const struct sw_iface *iface)
@@ -217,27 +220,56 @@ static int attach_xdp(struct sw_plane *p, size_t i, const struct sw_iface *iface
 	return without_xdp(p, at, silent(iface), err);
 }
 
-/* Takes a pin of an earlier daemon off unless it is this one's too. */
+/* As a filter, or by a link? */
+static bool is_held(const struct sw_plane *p, const char *interface, enum sw_tc_place place,
+		    bool filter)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->at[i].interface, interface))
+			return filter ? p->hold[i].tc[place].filter
+				      : p->hold[i].tc[place].link >= 0;
+	return false;
+}
+
+static bool is_accelerated(const struct sw_plane *p, const char *interface)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->at[i].interface, interface))
+			return p->hold[i].xdp_link >= 0;
+	return false;
+}
+
+/* May what an earlier daemon left be taken off? What translates stays while there is anything to
+ * translate, unless this plane does it there in the other way. */
+static bool may_go(struct sw_plane *p, const char *interface, enum sw_tc_place place, bool filter)
+{
+	if (is_held(p, interface, place, filter))
+		return false;
+	if (place == SW_TC_GUARD || is_held(p, interface, place, !filter) || !sw_keep_use(p))
+		return true;
+	p->keep.left = true;
+	return false;
+}
+
 static void sweep(struct sw_plane *p, const char *name)
 {
 	char interface[IF_NAMESIZE], path[512];
-	bool tc = sw_pins_interface(name, "link_tc", interface);
-	bool xdp = !tc && sw_pins_interface(name, "link_xdp", interface);
-	bool filter = !tc && !xdp && sw_pins_interface(name, "clsact", interface);
+	bool filter;
 
-	if (!tc && !xdp && !filter)
-		return;
-	for (size_t i = 0; i < p->n; i++)
-		if (!strcmp(p->at[i].interface, interface) &&
-		    ((tc && p->hold[i].tc_link >= 0) || (xdp && p->hold[i].xdp_link >= 0) ||
-		     (filter && p->hold[i].filter)))
-			return;
-	if (filter) {
-		sw_tc_remove_filter(p, interface);
-		return;
-	}
 	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
-	sw_link_remove_pinned(path);
+	if (sw_pins_interface(name, "link_xdp", interface) && !is_accelerated(p, interface))
+		sw_link_remove_pinned(path);
+	filter = sw_pins_interface(name, "clsact", interface);
+	for (int place = 0; place < SW_TC_PLACES; place++) {
+		if (!filter && !sw_pins_interface(name, sw_tc_pin(place), interface))
+			continue;
+		if (!may_go(p, interface, place, filter))
+			continue;
+		if (filter)
+			sw_tc_remove_filter(p, interface, place);
+		else
+			sw_link_remove_pinned(path);
+	}
 }
 
 static void roll_back(struct sw_plane *p)
@@ -245,9 +277,27 @@ static void roll_back(struct sw_plane *p)
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->hold[i].xdp_link >= 0 && p->hold[i].xdp_is_new)
 			drop_xdp(p, i);
-		if (p->hold[i].tc_is_new)
-			drop_tc(p, i);
+		for (int place = 0; place < SW_TC_PLACES; place++)
+			if (p->hold[i].tc[place].is_new)
+				drop_tc(p, i, place);
 	}
+}
+
+/* Those that are loaded. */
+static int places(const struct sw_plane *p)
+{
+	return p->keep.on ? SW_TC_PLACES : SW_TC_GUARD + 1;
+}
+
+static int attach_tc(struct sw_plane *p, size_t i, const struct sw_iface *iface,
+		     struct sw_error *err)
+{
+	bool tcx = p->at[i].tc_hook == SW_HOOK_TCX;
+	int ret = 0;
+
+	for (int place = 0; !ret && place < places(p); place++)
+		ret = sw_tc_attach(p, iface, place, tcx, &p->hold[i], err);
+	return ret;
 }
 
 int sw_attach_all(struct sw_plane *p, const struct sw_iface *ifaces, struct sw_error *err)
@@ -255,15 +305,45 @@ int sw_attach_all(struct sw_plane *p, const struct sw_iface *ifaces, struct sw_e
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < p->n; i++) {
-		ret = sw_tc_attach(p, &ifaces[i], p->at[i].tc_hook == SW_HOOK_TCX, &p->hold[i],
-				   err);
+		ret = attach_tc(p, i, &ifaces[i], err);
 		if (!ret && p->at[i].xdp)
 			ret = attach_xdp(p, i, &ifaces[i], err);
 	}
 	if (ret)
 		roll_back(p);
 	else
-		sw_pins_each(p, sweep);
+		sw_attach_sweep(p);
+	return ret;
+}
+
+void sw_attach_sweep(struct sw_plane *p)
+{
+	p->keep.left = false;
+	sw_pins_each(p, sweep);
+}
+
+void sw_attach_end_keep(struct sw_plane *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (int place = SW_TC_KEEP; place < SW_TC_PLACES; place++)
+			drop_tc(p, i, place);
+	sw_attach_sweep(p);
+}
+
+static int renew_tc(struct sw_plane *p, size_t i, const struct sw_iface *iface,
+		    struct sw_error *err)
+{
+	int ret = 0;
+
+	for (int place = 0; !ret && place < SW_TC_PLACES; place++) {
+		const struct sw_tc_hold *hold = &p->hold[i].tc[place];
+
+		if (hold->filter)
+			ret = sw_tc_attach(p, iface, place, false, &p->hold[i], err);
+		else if (hold->link >= 0 &&
+			 bpf_link_update(hold->link, sw_tc_program(p, place), NULL))
+			ret = -errno;
+	}
 	return ret;
 }
 
@@ -276,10 +356,7 @@ int sw_attach_renew(struct sw_plane *p, struct sw_error *err)
 		struct sw_iface iface = {.index = at->ifindex};
 
 		memcpy(iface.name, at->interface, sizeof(iface.name));
-		if (p->hold[i].filter)
-			ret = sw_tc_attach(p, &iface, false, &p->hold[i], err);
-		else if (bpf_link_update(p->hold[i].tc_link, sw_program(p, at->tc_hook), NULL))
-			ret = -errno;
+		ret = renew_tc(p, i, &iface, err);
 		if (!ret && at->xdp &&
 		    bpf_link_update(p->hold[i].xdp_link, sw_program(p, at->xdp_hook), NULL))
 			ret = -errno;
@@ -295,17 +372,24 @@ void sw_attach_none(struct sw_plane *p)
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->hold[i].xdp_link >= 0)
 			drop_xdp(p, i);
-		drop_tc(p, i);
+		drop_tc(p, i, SW_TC_GUARD);
 	}
+	if (!sw_keep_use(p))
+		sw_attach_end_keep(p);
 }
 
 /* ---- watching ------------------------------------------------------------------------------- */
 
 static bool one_holds(const struct sw_attachment *at, const struct sw_hold *hold)
 {
-	if (hold->filter ? !sw_tc_filter_present(at->ifindex)
-			 : sw_link_target(hold->tc_link) != (uint64_t)at->ifindex)
-		return false;
+	for (int place = 0; place < SW_TC_PLACES; place++) {
+		const struct sw_tc_hold *tc = &hold->tc[place];
+
+		if (tc->filter && !sw_tc_filter_present(at->ifindex, place))
+			return false;
+		if (tc->link >= 0 && sw_link_target(tc->link) != (uint64_t)at->ifindex)
+			return false;
+	}
 	return !at->xdp || sw_link_target(hold->xdp_link) == (uint64_t)at->ifindex;
 }
 

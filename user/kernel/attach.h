@@ -22,8 +22,13 @@ int sw_attach_all(struct sw_plane *p, const struct sw_iface *ifaces, struct sw_e
 /* Puts newly loaded programs where the plane is attached. */
 int sw_attach_renew(struct sw_plane *p, struct sw_error *err);
 
-/* Takes everything off. */
+/* Takes everything off, but what translates only when nothing has to be translated any more. */
 void sw_attach_none(struct sw_plane *p);
+
+/* Takes off what an earlier daemon left here and this plane does not use. */
+void sw_attach_sweep(struct sw_plane *p);
+/* Takes off what sheds on established connections, wherever it is. */
+void sw_attach_end_keep(struct sw_plane *p);
 
 /* Is everything still attached to the interfaces in `ifaces`, and are they all? */
 bool sw_attach_holds(const struct sw_plane *p, const struct sw_iface *ifaces, size_t n);

@@ -29,7 +29,7 @@ int sw_counters_sum(int map, unsigned index, __u64 *out, size_t n)
 }
 
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
-		    struct sw_counts *tc)
+		    struct sw_counts *tc, struct sw_counts *keep)
 {
 	int ret = 0;
 
@@ -37,5 +37,9 @@ int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp
 		ret = sw_counters_sum(p->maps.counts_xdp, listener, (__u64 *)xdp, SW_R_COUNT);
 	if (tc && !ret)
 		ret = sw_counters_sum(p->maps.counts_tc, listener, (__u64 *)tc, SW_R_COUNT);
+	if (keep && !p->keep.on)
+		memset(keep, 0, sizeof(*keep));
+	else if (keep && !ret)
+		ret = sw_counters_sum(p->keep.counts, listener, (__u64 *)keep, SW_R_COUNT);
 	return ret;
 }

@@ -37,9 +37,15 @@ int sw_link_take_over(const struct sw_link_at *at, int prog)
 	return -ENOENT;
 }
 
+/* Of headers newer than Debian 12's. */
+#define TCX_BEFORE  (1U << 3)
+#define TCX_BY_LINK (1U << 13)
+
 int sw_link_make(const struct sw_link_at *at, int prog)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = at->flags);
+	/* What a TCX link is relative to stands where BTF ids of other kinds do. */
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .target_btf_id = (__u32)at->before,
+		    .flags = at->flags | (at->before ? TCX_BEFORE | TCX_BY_LINK : 0));
 	int err, link = bpf_link_create(prog, at->target, at->type, &opts);
 
 	if (link < 0)
@@ -80,6 +86,17 @@ static void remove_entry(void *arg, const char *dir, const char *name)
 void sw_link_remove_all(const char *dir)
 {
 	sw_pindir_each(dir, remove_entry, NULL);
+}
+
+int sw_link_open(const char *pin, uint64_t target)
+{
+	int link = bpf_obj_get(pin);
+
+	if (link >= 0 && sw_link_target(link) == target)
+		return link;
+	if (link >= 0)
+		close(link);
+	return 0;
 }
 
 uint32_t sw_link_program(const char *pin)

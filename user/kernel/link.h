@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SW_LINK_XDP BPF_XDP
-#define SW_LINK_TCX 46
+#define SW_LINK_XDP	   BPF_XDP
+#define SW_LINK_TCX	   46
+#define SW_LINK_TCX_EGRESS 47
 
 struct sw_link_at {
 	const char *pin;
@@ -16,6 +17,7 @@ struct sw_link_at {
 	uint64_t id;	/* how sw_link_target() names it */
 	int type;	/* SW_LINK_*, or enum bpf_attach_type */
 	uint32_t flags; /* XDP_FLAGS_* */
+	int before;	/* TCX: a link there that this one has to come before; 0: last of all */
 };
 
 /* Puts `prog` where the pinned link is. Returns the link's descriptor, or -ENOENT when there is no
@@ -30,6 +32,9 @@ void sw_link_remove(const char *pin, int link);
 void sw_link_remove_pinned(const char *pin);
 /* All that are pinned in a directory. */
 void sw_link_remove_all(const char *dir);
+
+/* A descriptor of what is pinned, if it is attached to this target; 0: it is not. */
+int sw_link_open(const char *pin, uint64_t target);
 
 /* The id of the program behind a pin, 0: none. */
 uint32_t sw_link_program(const char *pin);

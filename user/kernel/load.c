@@ -3,12 +3,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "kernel/bpflog.h"
+#include "kernel/keep.h"
 #include "kernel/load.h"
 #include "kernel/pins.h"
 #include "kernel/probe.h"
@@ -19,9 +21,17 @@
 int sw_program(const struct sw_plane *p, enum sw_hook hook)
 {
 	switch (hook) {
-	case SW_HOOK_XDP_NATIVE: return bpf_program__fd(p->obj->progs.spillway_xdp);
 	case SW_HOOK_XDP_REDIRECT: return bpf_program__fd(p->obj->progs.spillway_xdp_redirect);
 	case SW_HOOK_XDP_GENERIC: return bpf_program__fd(p->obj->progs.spillway_xdp_generic);
+	default: return bpf_program__fd(p->obj->progs.spillway_xdp);
+	}
+}
+
+int sw_tc_program(const struct sw_plane *p, enum sw_tc_place place)
+{
+	switch (place) {
+	case SW_TC_KEEP: return bpf_program__fd(p->obj->progs.spillway_keep);
+	case SW_TC_EGRESS: return bpf_program__fd(p->obj->progs.spillway_egress);
 	default: return bpf_program__fd(p->obj->progs.spillway_tc);
 	}
 }
@@ -109,28 +119,48 @@ static void choose_maps(struct spillway *obj, const struct sw_wanted *want)
 
 	bpf_object__for_each_map (map, obj->obj)
 		bpf_map__set_autocreate(map, !sw_is_steer_map(map) &&
-						     (want->lookup || !sw_is_lookup_map(map)));
+						     (want->lookup || !sw_is_lookup_map(map)) &&
+						     (want->keep || !sw_is_keep_map(map)));
 }
 
-static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted *want,
-		struct sw_error *err)
+static void choose_programs(struct spillway *obj, const struct sw_wanted *want)
 {
-	struct sw_maps maps;
-	int ret;
-
 	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_redirect, want->xdp_redirect);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
 	bpf_program__set_autoload(obj->progs.spillway_lookup, want->lookup);
 	bpf_program__set_autoload(obj->progs.spillway_sweep, want->lookup);
 	bpf_program__set_autoload(obj->progs.spillway_find, want->lookup);
+	bpf_program__set_autoload(obj->progs.spillway_keep, want->keep);
+	bpf_program__set_autoload(obj->progs.spillway_egress, want->keep);
+	bpf_program__set_autoload(obj->progs.spillway_expire, want->keep);
+}
+
+/* All before the kernel has a look at it. */
+static int prepare(struct sw_plane *p, struct spillway *obj, const struct sw_wanted *want,
+		   struct sw_error *err)
+{
+	int ret;
+
+	choose_programs(obj, want);
+	choose_maps(obj, want);
 	obj->rodata->have_hand_over = p->kfunc;
 	obj->rodata->netns_cookie = want->lookup ? p->id.cookie : 0;
-	choose_maps(obj, want);
 	bpf_map__set_max_entries(obj->maps.answers, want->answer_sets * SW_ANSWERS_PER_SET);
-	ret = sw_pins_reuse_maps(p, obj->obj, err);
+	ret = want->keep ? sw_keep_size(p, obj, err) : 0;
+	if (!ret)
+		ret = sw_pins_reuse_maps(p, obj->obj, err);
 	if (!ret && p->slots)
 		ret = sw_slot_maps_share(p->slots, obj->obj, err);
+	return ret;
+}
+
+static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted *want,
+		struct sw_error *err)
+{
+	struct sw_maps maps;
+	int ret = prepare(p, obj, want, err);
+
 	if (ret)
 		return ret;
 	sw_bpflog_start();
@@ -150,7 +180,8 @@ static int load(struct sw_plane *p, struct spillway *obj, const struct sw_wanted
 	return ret;
 }
 
-int sw_load(struct sw_plane *p, const struct sw_wanted *want, struct sw_error *err)
+static int load_new(struct sw_plane *p, const struct sw_wanted *want, struct spillway **out,
+		    struct sw_error *err)
 {
 	struct spillway *obj;
 	int ret;
@@ -160,17 +191,40 @@ int sw_load(struct sw_plane *p, const struct sw_wanted *want, struct sw_error *e
 	if (!obj)
 		return sw_fail(err, -errno, "opening the BPF object: %s", strerror(errno));
 	ret = load(p, obj, want, err);
-	if (ret) {
+	if (ret)
 		spillway__destroy(obj);
-		return ret;
+	else
+		*out = obj;
+	return ret;
+}
+
+int sw_load(struct sw_plane *p, const struct sw_wanted *want, struct sw_error *err)
+{
+	struct sw_wanted least = *want;
+	struct spillway *obj;
+	struct sw_error why;
+	int ret = load_new(p, &least, &obj, err);
+
+	p->keep.why_not[0] = 0;
+	if (ret && want->keep) {
+		why = *err;
+		least.keep = false;
+		ret = load_new(p, &least, &obj, err);
+		if (!ret)
+			snprintf(p->keep.why_not, sizeof(p->keep.why_not), "%.150s", why.text);
 	}
+	if (ret)
+		return ret;
+	if (want->keep && !least.keep)
+		sw_log(SW_WARN, "requests on established connections are not shed: %s", why.text);
 	sw_unload(p);
 	p->obj = obj;
-	return 0;
+	return least.keep ? sw_keep_bind(p, err) : 0;
 }
 
 void sw_unload(struct sw_plane *p)
 {
+	sw_keep_unbind(p);
 	if (p->obj)
 		spillway__destroy(p->obj);
 	p->obj = NULL;

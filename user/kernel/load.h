@@ -13,6 +13,7 @@ int sw_load_refused(int ret, struct sw_error *err);
 struct sw_wanted {
 	bool xdp, xdp_redirect, xdp_generic; /* spillway_tc always is */
 	bool lookup;			     /* and what is run beside it */
+	bool keep; /* requests on established connections; left out where the kernel refuses it */
 	unsigned answer_sets;
 };
 
@@ -23,5 +24,6 @@ void sw_unload(struct sw_plane *p);
 
 /* The descriptor of a loaded program. */
 int sw_program(const struct sw_plane *p, enum sw_hook hook);
+int sw_tc_program(const struct sw_plane *p, enum sw_tc_place place);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "kernel/netlink.h"
@@ -29,26 +30,36 @@ static int walk(const char *buf, size_t size, sw_netlink_fn fn, void *arg, int *
 	return 0;
 }
 
+/* Opens a socket and sends the request; to be closed. */
+static int ask(int family, int type, int flags, const void *body, size_t size)
+{
+	struct nlmsghdr head = {
+		.nlmsg_len = NLMSG_LENGTH(size),
+		.nlmsg_type = type,
+		.nlmsg_flags = NLM_F_REQUEST | flags,
+	};
+	const struct iovec parts[] = {{&head, NLMSG_HDRLEN}, {(void *)body, size}};
+	struct timeval patience = {.tv_sec = 2};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family), err;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (writev(fd, parts, 2) >= 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 int sw_netlink_dump(int family, int type, const void *body, size_t size, sw_netlink_fn fn,
 		    void *arg)
 {
 	_Alignas(struct nlmsghdr) char buf[32768];
-	struct nlmsghdr head = {
-		.nlmsg_len = NLMSG_LENGTH(size),
-		.nlmsg_type = type,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-	};
-	struct timeval patience = {.tv_sec = 2};
-	int fd, ret = 0, done = 0;
+	int fd = ask(family, type, NLM_F_DUMP, body, size), ret = 0, done = 0;
 
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family);
 	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	memcpy(buf, &head, sizeof(head));
-	memcpy(buf + NLMSG_HDRLEN, body, size);
-	if (send(fd, buf, head.nlmsg_len, 0) < 0)
-		ret = -errno;
+		return fd;
 	while (!ret && !done) {
 		ssize_t got = recv(fd, buf, sizeof(buf), 0);
 
@@ -56,6 +67,27 @@ int sw_netlink_dump(int family, int type, const void *body, size_t size, sw_netl
 	}
 	close(fd);
 	return ret;
+}
+
+static int ignore(const struct nlmsghdr *nh, void *arg)
+{
+	(void)nh;
+	(void)arg;
+	return 0;
+}
+
+int sw_netlink_order(int family, int type, const void *body, size_t size)
+{
+	_Alignas(struct nlmsghdr) char buf[1024];
+	int fd = ask(family, type, NLM_F_ACK, body, size), done;
+	ssize_t got;
+
+	if (fd < 0)
+		return fd;
+	got = recv(fd, buf, sizeof(buf), 0);
+	done = got < 0 ? -errno : walk(buf, got, ignore, NULL, &done);
+	close(fd);
+	return done;
 }
 
 const struct rtattr *sw_netlink_attr(const struct rtattr *first, int size, unsigned short type)

@@ -15,6 +15,9 @@ typedef int (*sw_netlink_fn)(const struct nlmsghdr *nh, void *arg);
 int sw_netlink_dump(int family, int type, const void *body, size_t size, sw_netlink_fn fn,
 		    void *arg);
 
+/* Sends a request of `type` whose only answer is whether it was carried out. */
+int sw_netlink_order(int family, int type, const void *body, size_t size);
+
 /* The attribute of this type among `size` bytes at `first`, or NULL. */
 const struct rtattr *sw_netlink_attr(const struct rtattr *first, int size, unsigned short type);
 

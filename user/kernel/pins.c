@@ -82,10 +82,13 @@ int sw_pins_open(struct sw_plane *p, struct sw_error *err)
 /* Scratch maps are not part of the interface and stay with their programs. */
 static bool is_pinned(const struct bpf_map *map)
 {
+	static const char *const optional[] = {"responding", "flows", "flow_use", "counts_keep"};
+
 	if (!bpf_map__autocreate(map))
 		return false;
-	if (!strcmp(bpf_map__name(map), "responding"))
-		return true;
+	for (size_t i = 0; i < sizeof(optional) / sizeof(*optional); i++)
+		if (!strcmp(bpf_map__name(map), optional[i]))
+			return true;
 #define X(name)                                                                                    \
 	if (!strcmp(bpf_map__name(map), #name))                                                    \
 		return true;

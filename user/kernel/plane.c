@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "kernel/attach.h"
+#include "kernel/keep.h"
 #include "kernel/load.h"
 #include "kernel/lookup.h"
 #include "kernel/pins.h"
@@ -21,8 +22,9 @@ void sw_plane_free(struct sw_plane *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n; i++) {
-		if (p->hold[i].tc_link >= 0)
-			close(p->hold[i].tc_link);
+		for (int place = 0; place < SW_TC_PLACES; place++)
+			if (p->hold[i].tc[place].link >= 0)
+				close(p->hold[i].tc[place].link);
 		if (p->hold[i].xdp_link >= 0)
 			close(p->hold[i].xdp_link);
 	}
@@ -43,6 +45,7 @@ static int copy_conf(struct sw_plane *p, const struct sw_plane_conf *conf)
 	p->slots = conf->slots;
 	p->lookup = conf->lookup;
 	p->lookup_link = -1;
+	p->keep.room = conf->flows;
 	snprintf(p->root, sizeof(p->root), "%s", conf->pin_root);
 	p->netns = conf->netns ? strdup(conf->netns) : NULL;
 	p->interfaces = calloc(conf->n_interfaces + 1, sizeof(*p->interfaces));
@@ -67,7 +70,7 @@ static int calm_pools(struct sw_plane *p)
 			return -errno;
 		if (now.mode != SW_MODE_SHED && now.mode != SW_MODE_METERED)
 			continue;
-		err = sw_plane_set_pool(p, pool, SW_MODE_FINISH, now.cause,
+		err = sw_plane_set_pool(p, pool, SW_MODE_FINISH, now.cause, false,
 					sw_now_ns() + SW_LIFETIME_NS);
 		if (err)
 			return err;
@@ -77,7 +80,10 @@ static int calm_pools(struct sw_plane *p)
 
 int sw_plane_load(struct sw_plane *p, unsigned answer_sets, struct sw_error *err)
 {
-	struct sw_wanted want = {.answer_sets = answer_sets, .lookup = p->lookup};
+	/* what is translated goes on, wanted or not */
+	struct sw_wanted want = {.answer_sets = answer_sets,
+				 .lookup = p->lookup,
+				 .keep = p->keep.room || sw_keep_use(p)};
 
 	for (size_t i = 0; i < p->n; i++) {
 		want.xdp |= p->at[i].xdp && p->at[i].xdp_hook == SW_HOOK_XDP_NATIVE;

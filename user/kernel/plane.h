@@ -48,7 +48,9 @@ struct sw_plane_conf {
 	enum sw_attach attach;
 	const struct sw_slot_maps *slots; /* shared by all planes, outlive them; NULL: maps of its
 					   * own, unused */
-	bool lookup; /* new connections are counted or steered here: attach sk_lookup too */
+	bool lookup;	/* new connections are counted or steered here: attach sk_lookup too */
+	unsigned flows; /* requests on established connections are shed too, on at most so many
+			 * connections at once; 0: they are not */
 };
 
 /* Opens: enters the namespace, loads the programs, reuses or makes pins, attaches. On failure
@@ -57,10 +59,12 @@ struct sw_plane_conf {
 int sw_plane_open(struct sw_plane **out, const struct sw_plane_conf *conf, struct sw_error *err);
 
 /* Stops shedding at once, waits up to `linger_ms` for conversations under way, then detaches what
- * guards interfaces and removes the pins. The plane is freed. With `lookup` sk_lookup goes on
- * counting and steering, its maps stay pinned with what they hold, and the next daemon takes them
- * over in place: steering outlives the daemon. sw_plane_end_lookup() first, or sw_host_remove()
- * later, takes that off too. */
+ * guards interfaces and removes the pins. The plane is freed. Connections on which requests were
+ * shed have to be translated as long as they live: if there are any, what does that stays, which
+ * takes no daemon, until the next one takes it over or sw_host_remove() ends them. With `lookup`
+ * sk_lookup goes on counting and steering, its maps stay pinned with what they hold, and the next
+ * daemon takes them over in place: steering outlives the daemon. sw_plane_end_lookup() first, or
+ * sw_host_remove() later, takes that off too. */
 void sw_plane_close(struct sw_plane *p, unsigned linger_ms);
 /* New connections are no longer counted or steered here, as the configuration has no listener for
  * it any more. */
@@ -84,9 +88,10 @@ size_t sw_plane_attachments(const struct sw_plane *p, const struct sw_attachment
  * lifetime. On failure the old table stays. */
 int sw_plane_configure(struct sw_plane *p, const struct sw_config *c, struct sw_error *err);
 
-/* Writes a pool's mode, cause and deadline (CLOCK_MONOTONIC ns). */
+/* Writes a pool's mode, cause and deadline (CLOCK_MONOTONIC ns). `armed`: it may shed soon, so
+ * established connections are to be followed. */
 int sw_plane_set_pool(struct sw_plane *p, unsigned pool, enum sw_mode mode, enum sw_cause cause,
-		      uint64_t deadline_ns);
+		      bool armed, uint64_t deadline_ns);
 
 /* Right after open: did a former daemon leave conversations that are not brought to an end yet? */
 bool sw_plane_in_conversation(const struct sw_plane *p);
@@ -94,9 +99,24 @@ bool sw_plane_in_conversation(const struct sw_plane *p);
 /* A new cookie key; the previous one is accepted for one lifetime more. */
 int sw_plane_rotate_key(struct sw_plane *p);
 
-/* Sums a listener's counters (0: packets of no listener) over CPUs. Either may be NULL. */
+/* Sums a listener's counters (0: packets of no listener) over CPUs. Any may be NULL. */
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
-		    struct sw_counts *tc);
+		    struct sw_counts *tc, struct sw_counts *keep);
+
+/* False: requests on established connections are not shed here; `why` says it where the kernel
+ * refused, and is empty where nobody asked for it. */
+bool sw_plane_can_keep(const struct sw_plane *p, const char **why);
+
+/* Leaves a listener's new connections to the stack, or does so no longer. */
+int sw_plane_pass_new(struct sw_plane *p, unsigned listener, bool pass);
+
+/* Established connections that are followed or translated, and how many can be at once. */
+unsigned sw_plane_flows(const struct sw_plane *p, unsigned *room);
+
+/* Once a second: forgets connections whose socket is gone, a part of them in each call. `calm`: no
+ * pool here sheds or is armed, so those that are only followed are forgotten too. Returns how many
+ * were, or a negative errno. */
+int sw_plane_expire_flows(struct sw_plane *p, bool calm);
 
 /* Every 50 to 100 ms where `lookup` is set: gives back reservations in this namespace whose
  * connection never came to be. Returns how many, or a negative errno. */

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "kernel/attach.h"
+#include "kernel/keep.h"
 #include "kernel/lookup.h"
 #include "kernel/pins.h"
 
@@ -24,7 +25,7 @@ static uint64_t sum_under_way(struct sw_plane *p)
 	for (unsigned id = 1; id < p->listeners; id++) {
 		struct sw_counts hook[2];
 
-		if (sw_plane_counts(p, id, &hook[0], &hook[1]))
+		if (sw_plane_counts(p, id, &hook[0], &hook[1], NULL))
 			continue;
 		for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
 			sum += ((__u64 *)&hook[0])[reasons[i]] + ((__u64 *)&hook[1])[reasons[i]];
@@ -43,7 +44,8 @@ static bool stop_shedding(struct sw_plane *p)
 		if (bpf_map_lookup_elem(p->maps.pools, &pool, &now) || now.mode == SW_MODE_OPEN)
 			continue;
 		any = true;
-		sw_plane_set_pool(p, pool, SW_MODE_FINISH, now.cause, sw_now_ns() + SW_LIFETIME_NS);
+		sw_plane_set_pool(p, pool, SW_MODE_FINISH, now.cause, false,
+				  sw_now_ns() + SW_LIFETIME_NS);
 	}
 	return any;
 }
@@ -64,24 +66,40 @@ static void linger(struct sw_plane *p, unsigned ms)
 	}
 }
 
+static void say_left(const struct sw_plane *p, unsigned flows)
+{
+	sw_log(SW_INFO,
+	       "%u connections on which requests were shed go on%s%s, translated in the kernel; the "
+	       "next spillwayd takes them over, spillwayd --remove ends them",
+	       flows, p->netns ? " in " : "", p->netns ? p->netns : "");
+}
+
 void sw_plane_close(struct sw_plane *p, unsigned linger_ms)
 {
 	struct sw_netns_id here;
+	uint64_t start = sw_now_ms();
+	unsigned flows = 0, waited;
 	bool there = false;
 	int former;
 
 	if (!p)
 		return;
+	sw_keep_stop(p);
 	if (stop_shedding(p) && linger_ms)
 		linger(p, linger_ms);
+	waited = sw_now_ms() - start;
 	/* Links know where they are; filters have to be looked for, in the right place. */
 	if (!sw_netns_enter(p->netns, &former, NULL)) {
 		there = !sw_netns_identify(&here) && sw_netns_same(&here, &p->id);
 		if (there)
+			flows = sw_keep_wait(p, waited < linger_ms ? linger_ms - waited : 0);
+		if (there)
 			sw_attach_none(p);
 		sw_netns_leave(former);
 	}
-	if (!there || p->lookup_link < 0)
+	if (flows)
+		say_left(p, flows);
+	if (!there || (p->lookup_link < 0 && !flows))
 		sw_pins_remove(p);
 	sw_plane_free(p);
 }

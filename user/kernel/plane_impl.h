@@ -10,10 +10,35 @@
 
 struct spillway; /* the skeleton */
 
-struct sw_hold {		    /* what holds one attachment, beside its struct sw_attachment */
-	int tc_link, xdp_link;	    /* -1: none */
-	bool filter;		    /* a clsact filter, which holds itself */
-	bool tc_is_new, xdp_is_new; /* made by this plane, not taken over */
+enum sw_tc_place {
+	SW_TC_GUARD,  /* ingress: new connections */
+	SW_TC_KEEP,   /* ingress, behind the guard: requests on established connections */
+	SW_TC_EGRESS, /* what servers send on those */
+	SW_TC_PLACES
+};
+
+struct sw_tc_hold {
+	int link;    /* -1: none */
+	bool filter; /* a clsact filter, which holds itself */
+	bool is_new; /* made by this plane, not taken over */
+};
+
+struct sw_hold { /* what holds one attachment, beside its struct sw_attachment */
+	struct sw_tc_hold tc[SW_TC_PLACES];
+	int xdp_link; /* -1: none */
+	bool xdp_is_new;
+};
+
+/* Requests on established connections; keep.c. */
+struct sw_keep {
+	unsigned room; /* connections that are to be followed at most; 0: it is not wanted */
+	bool on;       /* the programs are loaded */
+	bool left;     /* there are attachments of them that this plane does not use */
+	char why_not[160];
+	int flows, flow_use, counts; /* of the maps, while `on` */
+	struct sw_tuple *keys;	     /* expire_keys, mapped */
+	uint32_t cursor;	     /* of the walk over `flows` */
+	bool midway;
 };
 
 struct sw_plane {
@@ -34,6 +59,7 @@ struct sw_plane {
 	bool lookup;			  /* count or steer new connections */
 	int lookup_link;		  /* -1: none */
 	bool lookup_is_new;		  /* made by this plane, not taken over */
+	struct sw_keep keep;
 
 	unsigned pools, listeners; /* 1 + the highest index written */
 	struct sw_levers levers;   /* as written */

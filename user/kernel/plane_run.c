@@ -121,9 +121,10 @@ int sw_plane_configure(struct sw_plane *p, const struct sw_config *c, struct sw_
 }
 
 int sw_plane_set_pool(struct sw_plane *p, unsigned pool, enum sw_mode mode, enum sw_cause cause,
-		      uint64_t deadline_ns)
+		      bool armed, uint64_t deadline_ns)
 {
-	struct sw_pool value = {.deadline_ns = deadline_ns, .mode = mode, .cause = cause};
+	struct sw_pool value = {
+		.deadline_ns = deadline_ns, .mode = mode, .cause = cause, .armed = armed};
 
 	if (pool >= SW_MAX_POOLS)
 		return -EINVAL;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/destroy.h"
 #include "kernel/link.h"
 #include "kernel/pindir.h"
 #include "kernel/pins.h"
@@ -32,34 +33,55 @@ static void remove_filter(void *arg, const char *dir, const char *name)
 
 	(void)dir;
 	if (sw_pins_interface(name, "clsact", interface))
-		sw_tc_remove_filter(arg, interface);
+		sw_tc_remove_filters(arg, interface);
 }
 
-/* Filters have to be looked for where they are, and only in that very namespace. */
-static void remove_filters(struct sw_plane *p, const char *scope)
+/* Enters the very namespace of a scope; false: it is gone. */
+static bool enter(const char *dir, const char *scope, int *former)
 {
 	struct sw_netns_id here;
 	char netns[256];
-	bool named = read_netns(p->dir, netns, sizeof(netns));
-	int former;
+	bool named = read_netns(dir, netns, sizeof(netns));
 
-	if ((!named && strcmp(scope, "host")) ||
-	    sw_netns_enter(named ? netns : NULL, &former, NULL))
-		return;
+	if ((!named && strcmp(scope, "host")) || sw_netns_enter(named ? netns : NULL, former, NULL))
+		return false;
 	if (!named ||
 	    (!sw_netns_identify(&here) && here.ino == strtoul(scope + strlen("netns-"), NULL, 10)))
-		sw_pindir_each(p->dir, remove_filter, p);
-	sw_netns_leave(former);
+		return true;
+	sw_netns_leave(*former);
+	return false;
 }
 
+static void end_connections(const char *dir)
+{
+	int n = sw_flows_destroy(dir);
+
+	if (n < 0)
+		sw_log(SW_WARN,
+		       "connections on which requests were shed cannot be ended, they may hang: %s",
+		       strerror(-n));
+	else if (n)
+		sw_log(SW_INFO, "%d connections on which requests were shed are reset", n);
+}
+
+/* Connections first, while their numbers are translated yet. Filters have to be looked for where
+ * they are, and only in that very namespace. */
 static void remove_scope(void *arg, const char *layout, const char *scope)
 {
 	struct sw_plane p = {0};
+	int former;
+	bool there;
 
 	(void)arg;
 	snprintf(p.dir, sizeof(p.dir), "%s/%s", layout, scope);
+	there = enter(p.dir, scope, &former);
+	if (there)
+		end_connections(p.dir);
 	sw_link_remove_all(p.dir);
-	remove_filters(&p, scope);
+	if (there) {
+		sw_pindir_each(p.dir, remove_filter, &p);
+		sw_netns_leave(former);
+	}
 	sw_pindir_remove(p.dir);
 }
 

@@ -8,8 +8,8 @@
 #include "common/error.h"
 
 /* Detaches all links and filters that are remembered under the pin root, and removes all pins.
- * Connections go on; what was counted of them is forgotten. No daemon may run on these pins. 0 too
- * when there was nothing. */
+ * Connections go on, but those on which requests were shed, which are reset; what was counted of
+ * them is forgotten. No daemon may run on these pins. 0 too when there was nothing. */
 int sw_host_remove(const char *pin_root, struct sw_error *err);
 
 /* Takes off what an earlier daemon left in network namespaces that are not among these (NULL: the

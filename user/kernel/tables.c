@@ -235,6 +235,21 @@ static int route(struct build *b, const struct sw_listener_conf *conf, uint16_t 
 	return sw_rows_set(addresses, &key, &value);
 }
 
+/* What a listener that is to find out for itself does with new connections is for others to decide
+ * (sw_plane_pass_new); until then it goes on as before, and a new one lets them in. */
+static uint32_t intercept_flags(const struct sw_listener_conf *conf,
+				const struct sw_listener *before)
+{
+	switch (conf->intercept) {
+	case SW_INTERCEPT_ESTABLISHED: return SW_LF_KEEP | SW_LF_PASS_NEW;
+	case SW_INTERCEPT_BOTH: return SW_LF_KEEP;
+	case SW_INTERCEPT_AUTO:
+		return SW_LF_KEEP |
+		       (before && before->port ? before->flags & SW_LF_PASS_NEW : SW_LF_PASS_NEW);
+	default: return 0;
+	}
+}
+
 static int build_listener(struct build *b, const struct sw_listener_conf *conf, uint16_t id)
 {
 	struct sw_listener *l = sw_row(&b->new->map[SW_T_LISTENERS], id);
@@ -247,7 +262,7 @@ static int build_listener(struct build *b, const struct sw_listener_conf *conf, 
 		.syn_rate = conf->syn_rate,
 		.flags = (conf->n_exempt ? SW_LF_EXEMPT : 0) |
 			 (b->c->pools[conf->pool].observe ? SW_LF_OBSERVE : 0) |
-			 (conf->all_paths ? SW_LF_ALL_PATHS : 0),
+			 (conf->all_paths ? SW_LF_ALL_PATHS : 0) | intercept_flags(conf, before),
 	};
 	memcpy(l->addr, conf->addr, sizeof(l->addr));
 	err = pool_answers(b, conf->pool);

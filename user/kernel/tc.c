@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Attaching to TC ingress; see tc.h. */
+/* Attaching to TC; see tc.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -16,16 +16,34 @@
 #include "kernel/pins.h"
 #include "kernel/tc.h"
 
-/* Ours by these two numbers: before filters whose priority the kernel chose (from 49152 down). */
-#define PRIORITY 529
-#define HANDLE	 529
-#define PROGRAM	 "spillway_tc"
+/* Ours by priority and handle: before filters whose priority the kernel chose (from 49152 down). */
+#define HANDLE 529
+
+static const struct {
+	const char *pin, *program;
+	enum bpf_tc_attach_point point;
+	uint32_t direction; /* the same, as a part of a qdisc */
+	int link;
+	unsigned priority;
+} places[SW_TC_PLACES] = {
+	[SW_TC_GUARD] = {"link_tc", "spillway_tc", BPF_TC_INGRESS, TC_H_MIN_INGRESS, SW_LINK_TCX,
+			 529},
+	[SW_TC_KEEP] = {"link_keep", "spillway_keep", BPF_TC_INGRESS, TC_H_MIN_INGRESS, SW_LINK_TCX,
+			530},
+	[SW_TC_EGRESS] = {"link_egress", "spillway_egress", BPF_TC_EGRESS, TC_H_MIN_EGRESS,
+			  SW_LINK_TCX_EGRESS, 529},
+};
+
+const char *sw_tc_pin(enum sw_tc_place place)
+{
+	return places[place].pin;
+}
 
 enum owner { NOBODY, WE, ANOTHER };
 
-static struct bpf_tc_hook ingress(int ifindex)
+static struct bpf_tc_hook hook_at(int ifindex, enum sw_tc_place place)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = places[place].point);
 
 	return hook;
 }
@@ -34,13 +52,14 @@ static struct bpf_tc_hook ingress(int ifindex)
  */
 
 struct filters {
-	enum owner owner; /* of the place that is ours */
-	unsigned n;	  /* in all places */
+	enum sw_tc_place place;
+	enum owner owner; /* of this place */
+	unsigned n;	  /* in all places of the direction */
 };
 
 /* A filter of ours, by the name that the kernel keeps with it: reading programs by their ids would
  * take CAP_SYS_ADMIN. */
-static bool is_ours(const struct nlmsghdr *nh)
+static bool is_ours(const struct nlmsghdr *nh, const char *program)
 {
 	const struct tcmsg *tc = NLMSG_DATA(nh);
 	const struct rtattr *a =
@@ -48,8 +67,8 @@ static bool is_ours(const struct nlmsghdr *nh)
 
 	if (a)
 		a = sw_netlink_attr(RTA_DATA(a), RTA_PAYLOAD(a), TCA_BPF_NAME);
-	return a && RTA_PAYLOAD(a) > strlen(PROGRAM) &&
-	       !memcmp(RTA_DATA(a), PROGRAM, strlen(PROGRAM));
+	return a && RTA_PAYLOAD(a) > strlen(program) &&
+	       !memcmp(RTA_DATA(a), program, strlen(program));
 }
 
 static int take_filter(const struct nlmsghdr *nh, void *arg)
@@ -58,24 +77,25 @@ static int take_filter(const struct nlmsghdr *nh, void *arg)
 	struct filters *f = arg;
 
 	f->n++;
-	if (TC_H_MAJ(tc->tcm_info) >> 16 == PRIORITY && tc->tcm_handle == HANDLE)
-		f->owner = is_ours(nh) ? WE : ANOTHER;
+	if (TC_H_MAJ(tc->tcm_info) >> 16 == places[f->place].priority && tc->tcm_handle == HANDLE)
+		f->owner = is_ours(nh, places[f->place].program) ? WE : ANOTHER;
 	return 0;
 }
 
-static int look(int ifindex, uint32_t direction, struct filters *f)
+static int look(int ifindex, enum sw_tc_place place, struct filters *f)
 {
-	struct tcmsg tc = {.tcm_ifindex = ifindex, .tcm_parent = TC_H_MAKE(TC_H_CLSACT, direction)};
+	struct tcmsg tc = {.tcm_ifindex = ifindex,
+			   .tcm_parent = TC_H_MAKE(TC_H_CLSACT, places[place].direction)};
 
-	*f = (struct filters){0};
+	*f = (struct filters){.place = place};
 	return sw_netlink_dump(NETLINK_ROUTE, RTM_GETTFILTER, &tc, sizeof(tc), take_filter, f);
 }
 
-static enum owner filter_owner(int ifindex)
+static enum owner filter_owner(int ifindex, enum sw_tc_place place)
 {
 	struct filters f;
 
-	return look(ifindex, TC_H_MIN_INGRESS, &f) ? NOBODY : f.owner;
+	return look(ifindex, place, &f) ? NOBODY : f.owner;
 }
 
 /* A question that fails is answered with no. */
@@ -83,22 +103,24 @@ static bool is_unused(int ifindex)
 {
 	struct filters in, out;
 
-	return !look(ifindex, TC_H_MIN_INGRESS, &in) && !look(ifindex, TC_H_MIN_EGRESS, &out) &&
-	       !in.n && !out.n;
+	return !look(ifindex, SW_TC_GUARD, &in) && !look(ifindex, SW_TC_EGRESS, &out) && !in.n &&
+	       !out.n;
 }
 
-bool sw_tc_filter_present(int ifindex)
+bool sw_tc_filter_present(int ifindex, enum sw_tc_place place)
 {
-	return filter_owner(ifindex) == WE;
+	return filter_owner(ifindex, place) == WE;
 }
+
+/* ---- attaching ------------------------------------------------------------------------------ */
 
 static int attach_filter(const struct sw_plane *p, const struct sw_iface *iface,
-			 struct sw_hold *hold)
+			 enum sw_tc_place place, struct sw_tc_hold *hold)
 {
-	struct bpf_tc_hook hook = ingress(iface->index);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY,
-		    .prog_fd = sw_program(p, SW_HOOK_CLSACT), .flags = BPF_TC_F_REPLACE);
-	enum owner owner = filter_owner(iface->index);
+	struct bpf_tc_hook hook = hook_at(iface->index, place);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = places[place].priority,
+		    .prog_fd = sw_tc_program(p, place), .flags = BPF_TC_F_REPLACE);
+	enum owner owner = filter_owner(iface->index, place);
 	char mark[256];
 	int err;
 
@@ -115,37 +137,56 @@ static int attach_filter(const struct sw_plane *p, const struct sw_iface *iface,
 		sw_log(SW_DEBUG, "%s: %s", mark, strerror(errno));
 	err = bpf_tc_attach(&hook, &opts);
 	hold->filter = !err;
-	hold->tc_is_new = owner == NOBODY;
-	if (err && hold->tc_is_new)
-		sw_tc_remove_filter(p, iface->name);
+	hold->is_new = owner == NOBODY;
+	if (err && hold->is_new)
+		sw_tc_remove_filter(p, iface->name, place);
 	return err;
 }
 
-static int attach_link(const struct sw_plane *p, const struct sw_iface *iface, struct sw_hold *hold)
+/* The guard comes before what is behind it, which may be there yet from an earlier daemon. */
+static int make_link(const struct sw_plane *p, const struct sw_iface *iface, enum sw_tc_place place,
+		     struct sw_link_at *at)
 {
-	int prog = sw_program(p, SW_HOOK_TCX);
 	char pin[256];
-	struct sw_link_at at = {
-		.pin = pin, .target = iface->index, .id = iface->index, .type = SW_LINK_TCX};
+	int link;
 
-	sw_pins_path(p, "link_tc", iface->name, pin, sizeof(pin));
-	hold->tc_link = sw_link_take_over(&at, prog);
-	hold->tc_is_new = hold->tc_link < 0;
-	if (hold->tc_is_new)
-		hold->tc_link = sw_link_make(&at, prog);
-	return hold->tc_link < 0 ? hold->tc_link : 0;
+	if (place == SW_TC_GUARD) {
+		sw_pins_path(p, places[SW_TC_KEEP].pin, iface->name, pin, sizeof(pin));
+		at->before = sw_link_open(pin, iface->index);
+	}
+	link = sw_link_make(at, sw_tc_program(p, place));
+	if (at->before)
+		close(at->before);
+	return link;
 }
 
-int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, bool tcx,
-		 struct sw_hold *hold, struct sw_error *err)
+static int attach_link(const struct sw_plane *p, const struct sw_iface *iface,
+		       enum sw_tc_place place, struct sw_tc_hold *hold)
 {
-	int ret = tcx ? attach_link(p, iface, hold) : attach_filter(p, iface, hold);
+	char pin[256];
+	struct sw_link_at at = {
+		.pin = pin, .target = iface->index, .id = iface->index, .type = places[place].link};
+
+	sw_pins_path(p, places[place].pin, iface->name, pin, sizeof(pin));
+	hold->link = sw_link_take_over(&at, sw_tc_program(p, place));
+	hold->is_new = hold->link < 0;
+	if (hold->is_new)
+		hold->link = make_link(p, iface, place, &at);
+	return hold->link < 0 ? hold->link : 0;
+}
+
+int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, enum sw_tc_place place,
+		 bool tcx, struct sw_hold *hold, struct sw_error *err)
+{
+	int ret = tcx ? attach_link(p, iface, place, &hold->tc[place])
+		      : attach_filter(p, iface, place, &hold->tc[place]);
 
 	if (ret == -EEXIST && !tcx)
 		return sw_fail(err, ret,
-			       "%s: another filter has priority %d and handle %d, which are ours: "
-			       "tc filter show dev %s ingress",
-			       iface->name, PRIORITY, HANDLE, iface->name);
+			       "%s: another filter has priority %u and handle %d, which are ours: "
+			       "tc filter show dev %s %s",
+			       iface->name, places[place].priority, HANDLE, iface->name,
+			       place == SW_TC_EGRESS ? "egress" : "ingress");
 	if (ret)
 		return sw_fail(err, ret, "attaching to %s: %s%s", iface->name, strerror(-ret),
 			       ret == -EPERM	? " (needs CAP_NET_ADMIN)"
@@ -156,23 +197,50 @@ int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, bool tc
 
 /* ---- taking off ----------------------------------------------------------------------------- */
 
-void sw_tc_remove_filter(const struct sw_plane *p, const char *interface)
+static void detach(int ifindex, enum sw_tc_place place)
 {
-	int ifindex = if_nametoindex(interface);
-	struct bpf_tc_hook hook = ingress(ifindex);
-	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
+	struct bpf_tc_hook hook = hook_at(ifindex, place);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = places[place].priority);
+
+	if (filter_owner(ifindex, place) == WE)
+		bpf_tc_detach(&hook, &opts);
+}
+
+static bool any_of_ours(int ifindex)
+{
+	for (int place = 0; place < SW_TC_PLACES; place++)
+		if (filter_owner(ifindex, place) == WE)
+			return true;
+	return false;
+}
+
+/* None of our filters is there any more. */
+static void clean_up(const struct sw_plane *p, const char *interface, int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, qdisc, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	char mark[256], made[8] = "";
 
 	sw_pins_path(p, "clsact", interface, mark, sizeof(mark));
 	if (readlink(mark, made, sizeof(made) - 1) < 0)
 		made[0] = 0;
 	unlink(mark);
-	if (!ifindex)
-		return;
-	if (filter_owner(ifindex) == WE)
-		bpf_tc_detach(&hook, &opts);
-	if (!strcmp(made, "qdisc") && is_unused(ifindex)) {
-		hook.attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS;
-		bpf_tc_hook_destroy(&hook);
-	}
+	if (ifindex && !strcmp(made, "qdisc") && is_unused(ifindex))
+		bpf_tc_hook_destroy(&qdisc);
+}
+
+void sw_tc_remove_filter(const struct sw_plane *p, const char *interface, enum sw_tc_place place)
+{
+	int ifindex = if_nametoindex(interface);
+
+	if (ifindex)
+		detach(ifindex, place);
+	if (!ifindex || !any_of_ours(ifindex))
+		clean_up(p, interface, ifindex);
+}
+
+void sw_tc_remove_filters(const struct sw_plane *p, const char *interface)
+{
+	for (int place = 0; place < SW_TC_PLACES; place++)
+		sw_tc_remove_filter(p, interface, place);
 }

@@ -6,13 +6,18 @@
 
 #include "kernel/plane_impl.h"
 
-/* Fills the TC side of `hold`; an older attachment of ours is replaced in place. */
-int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, bool tcx,
-		 struct sw_hold *hold, struct sw_error *err);
+/* What the pin of a place's link is called before its interface. */
+const char *sw_tc_pin(enum sw_tc_place place);
+
+/* Fills one place of `hold`; an older attachment of ours is replaced in place. */
+int sw_tc_attach(const struct sw_plane *p, const struct sw_iface *iface, enum sw_tc_place place,
+		 bool tcx, struct sw_hold *hold, struct sw_error *err);
 
 /* Is our filter still there? */
-bool sw_tc_filter_present(int ifindex);
-/* Takes our filter off, and the qdisc if it was made by us and nothing else is under it. */
-void sw_tc_remove_filter(const struct sw_plane *p, const char *interface);
+bool sw_tc_filter_present(int ifindex, enum sw_tc_place place);
+/* Takes our filters off; with the last one the mark and, if it was made by us and nothing else is
+ * under it, the qdisc. */
+void sw_tc_remove_filter(const struct sw_plane *p, const char *interface, enum sw_tc_place place);
+void sw_tc_remove_filters(const struct sw_plane *p, const char *interface);
 
 #endif

@@ -123,6 +123,10 @@ size_t sw_worker_explain(const struct sw_worker *w, const struct sw_limits *l,
 			 const struct sw_ageing *a, uint64_t now_ms, struct sw_check *out,
 			 size_t max);
 
+/* Does anything measured reach `share` of its threshold? What is stale or inert does not count. */
+bool sw_worker_near(const struct sw_worker *w, const struct sw_limits *l, const struct sw_ageing *a,
+		    double share, uint64_t now_ms);
+
 const char *sw_limit_name(enum sw_limit limit);	   /* as in the configuration */
 const char *sw_signal_name(enum sw_signal signal); /* "kv_used_blocks" */
 const char *sw_state_name(enum sw_state state);	   /* "clear", "over", "inert", "stale" */

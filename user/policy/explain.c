@@ -113,6 +113,22 @@ size_t sw_worker_explain(const struct sw_worker *w, const struct sw_limits *l,
 	return n;
 }
 
+bool sw_worker_near(const struct sw_worker *w, const struct sw_limits *l, const struct sw_ageing *a,
+		    double share, uint64_t now_ms)
+{
+	struct sw_check checks[SW_MAX_RANKS * SW_LIMITS];
+	size_t n = sw_worker_explain(w, l, a, now_ms, checks, SW_MAX_RANKS * SW_LIMITS);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sw_check *c = &checks[i];
+
+		if (c->state == SW_OVER ||
+		    (c->state == SW_CLEAR && c->measured >= share * c->threshold))
+			return true;
+	}
+	return false;
+}
+
 const char *sw_limit_name(enum sw_limit limit)
 {
 	static const char *const names[SW_LIMITS] = {

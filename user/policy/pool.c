@@ -51,6 +51,16 @@ bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, b
 	return g->mode != was.mode || g->cause != was.cause;
 }
 
+bool sw_gate_arm(struct sw_gate *g, bool refuses, bool near, uint64_t now_ns)
+{
+	bool was = g->armed;
+
+	if (refuses || g->mode == SW_MODE_SHED)
+		g->armed_until_ns = now_ns + SW_ARMED_NS;
+	g->armed = near || now_ns < g->armed_until_ns;
+	return g->armed != was;
+}
+
 const char *sw_pool_state_name(enum sw_pool_state state)
 {
 	static const char *const names[SW_POOL_STATES] = {"open", "saturated", "draining",

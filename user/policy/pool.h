@@ -39,6 +39,8 @@ struct sw_gate {
 	enum sw_mode mode;
 	enum sw_cause cause;
 	uint64_t finish_until_ns; /* until when conversations that we began may be under way */
+	bool armed;		  /* established connections are followed */
+	uint64_t armed_until_ns;  /* at least until then */
 };
 
 /* A gate of programs that a former daemon may have left in the middle of conversations. */
@@ -50,6 +52,14 @@ void sw_gate_adopt(struct sw_gate *g, uint64_t now_ns);
  * does either. True when mode or cause changed. */
 bool sw_gate_step(struct sw_gate *g, enum sw_pool_state state, bool may_close, bool metered,
 		  uint64_t now_ns);
+
+#define SW_ARMED_NS   (60 * 1000000000ULL) /* that a pool stays armed after it has shed */
+#define SW_NEAR_SHARE 0.8		   /* of a limit, from which on a pool is armed */
+
+/* Arms or disarms after sw_gate_step(): armed while requests are shed, here or (`refuses`) for want
+ * of a slot, and SW_ARMED_NS after, and while the pool is near one of its limits. True when that
+ * changed. */
+bool sw_gate_arm(struct sw_gate *g, bool refuses, bool near, uint64_t now_ns);
 
 const char *sw_pool_state_name(enum sw_pool_state state); /* "open", "saturated", ... */
 const char *sw_force_name(enum sw_force force);		  /* "auto", "saturated", "open" */
