@@ -32,8 +32,9 @@ nothing_held() {
 }
 # settles WHAT [SECONDS]: all slots come back, and no worker ever had more than it may
 settles() {
-	check "$1: all slots are back" until_true "${2:-8}" nothing_held || held
-	[ $failed -eq 0 ] || held
+	until_true "${2:-8}" nothing_held
+	check "$1: all slots are back" nothing_held
+	nothing_held || held
 	at_most "$1: most at a worker" $CAP "$(values slots 'map(.most) | max')"
 }
 held() {
@@ -57,4 +58,38 @@ wrk_many() {
 		[ "${more:-0}" -gt 0 ] || return 1
 	done
 }
-hey_many() { "$@" hey -n $SHORT -c 200 -disable-keepalive "$URL" >"$WORK/hey"; }
+# hey_many CONCURRENCY COMMAND...
+hey_many() { "${@:2}" hey -n $SHORT -c "$1" -disable-keepalive "$URL" >"$WORK/hey"; }
+
+# at_work COMMAND...: over and over in the background, until it fails or `stop_work`, which has its status
+at_work() {
+	touch "$WORK/at-work"
+	while [ -e "$WORK/at-work" ] && "$@"; do :; done &
+	working=$!
+}
+stop_work() {
+	local lost=0
+	kill -0 $working 2>/dev/null || lost=1
+	rm "$WORK/at-work"
+	wait $working
+	return $lost
+}
+
+# kill_daemon: dies and is started again, under whatever load there is
+kill_daemon() {
+	kill -9 "$daemon_pid"
+	wait "$daemon_pid" 2>/dev/null
+	sleep 0.3
+	start
+	sleep 0.3
+}
+# few_decisions WORKER COMMAND...: the worker is dead, and the command makes many connections
+few_decisions() {
+	local w=$1 all one
+	shift
+	all=$(takes) one=$(decisions_for "$w")
+	"$@"
+	all=$(($(takes) - all)) one=$(($(decisions_for "$w") - one))
+	at_most "a dead worker's part of $all decisions" $((all / 1000)) $one
+}
+decisions_for() { of "$1" 'slots | .picks + .refusals + .failures'; }
