@@ -39,7 +39,8 @@ async def relay(request):
 
 
 async def serve(args):
-    connector = TCPConnector(limit=0, force_close=not args.keep_alive, keepalive_timeout=60)
+    connector = (TCPConnector(limit=0, keepalive_timeout=60) if args.keep_alive
+                 else TCPConnector(limit=0, force_close=True))
     async with ClientSession(connector=connector, timeout=ClientTimeout(total=60),
                              auto_decompress=False) as session:
         app = web.Application(client_max_size=1 << 24)
