@@ -20,8 +20,6 @@
 
 enum verdict { LEAVE, GO, REFUSE };
 
-static const __u8 loopback4[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1}, loopback6[16] = {[15] = 1};
-
 struct mptcp_sock { /* the kernel's, if it has it */
 	char opaque;
 } __attribute__((preserve_access_index));
@@ -36,7 +34,23 @@ static __always_inline int is_plain_tcp(const struct bpf_sock_addr *ctx)
 
 static __always_inline int same(const struct sw_address *a, const __u8 addr[16], __u16 port)
 {
-	return a->port == port && !__builtin_memcmp(a->addr, addr, 16);
+	const __u32 *x = (const __u32 *)a->addr, *y = (const __u32 *)addr;
+
+	return a->port == port && !((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]));
+}
+
+static __always_inline void set(struct sw_address *to, const __u8 addr[16], __u16 port)
+{
+	__builtin_memcpy(to->addr, addr, 16);
+	to->port = port;
+}
+
+/* ::ffff:127.0.0.1 or ::1. No constants, of which bpftool's linker makes a mess. */
+static __always_inline void loopback(__u32 word[4], int mapped)
+{
+	word[0] = word[1] = 0;
+	word[2] = mapped ? bpf_htonl(0xffff) : 0;
+	word[3] = mapped ? bpf_htonl(0x7f000001) : bpf_htonl(1);
 }
 
 static __always_inline int is_mapped(const struct sw_address *a)
@@ -46,10 +60,12 @@ static __always_inline int is_mapped(const struct sw_address *a)
 	return !word[0] && !word[1] && word[2] == bpf_htonl(0xffff);
 }
 
-static __always_inline void set(struct sw_address *to, const __u8 addr[16], __u16 port)
+static __always_inline int is_responder(const struct sw_address *at, __u16 port)
 {
-	__builtin_memcpy(to->addr, addr, 16);
-	to->port = port;
+	__u32 word[4];
+
+	loopback(word, is_mapped(at));
+	return same(at, (const __u8 *)word, port);
 }
 
 /* Is this where the socket was sent? Then it is no new connect(): the same program runs once more,
@@ -62,8 +78,7 @@ static __always_inline int was_sent_to(const struct sw_socket *s, const struct s
 
 	if (slot)
 		return w && same(at, w->addr, w->port);
-	return steer &&
-	       (same(at, loopback4, steer->responder) || same(at, loopback6, steer->responder));
+	return steer && is_responder(at, steer->responder);
 }
 
 /* The socket goes elsewhere now. */
@@ -99,7 +114,8 @@ static __always_inline int overflow(const struct sw_steer_pool *steer, __u32 poo
 	if (steer->flags & SW_SF_REFUSE || !steer->responder || overdue)
 		return refuse(steer, pool);
 	count_steered(pool, STEERED_answered);
-	set(at, is_mapped(at) ? loopback4 : loopback6, steer->responder);
+	loopback((__u32 *)at->addr, is_mapped(at));
+	at->port = steer->responder;
 	return GO;
 }
 

@@ -375,8 +375,8 @@ int steering_down(void **state)
 	char root[200];
 
 	(void)state;
-	kill(world->server, SIGKILL);
-	waitpid(world->server, NULL, 0);
+	if (world->server > 0 && !kill(world->server, SIGKILL))
+		waitpid(world->server, NULL, 0);
 	snprintf(root, sizeof(root), "%s", world->cgroup);
 	*strrchr(root, '/') = 0;
 	enter(root);
