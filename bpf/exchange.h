@@ -25,8 +25,9 @@ static __always_inline int end_of_response(struct exchange *x, const struct stre
 		return -1; /* nobody asked; or another protocol from here on */
 	if (s->status < 200)
 		return 0;
-	if (before(x->received, x->in.at))
-		return -1; /* while the request was still coming: whose the rest is, is open */
+	/* while its own request was still coming: whose the rest is, is open */
+	if (x->answered + 1 == x->asked && before(x->received, x->in.at))
+		return -1;
 	x->answered++;
 	if (head || s->status == 204 || s->status == 304)
 		return 0;

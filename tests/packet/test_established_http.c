@@ -298,6 +298,28 @@ static void picked_up_while_server_thinks(int family)
 }
 FAMILY_TEST(picked_up_while_server_thinks)
 
+/* The response to one request while the body of the next is coming: neither is early. */
+static void answered_while_asked(int family)
+{
+	struct ends e = shed_once(family);
+	const char *post = a_post(1000);
+
+	pool_finishes();
+	tell(e.client, GET_CHAT);
+	tell_bytes(e.client, post, 500);
+	hear(e.server, GET_CHAT);
+	hear_bytes(e.server, post, 500);
+	tell(e.server, OK_RESPONSE);
+	hear(e.client, OK_RESPONSE);
+	tell(e.client, post + 500);
+	hear(e.server, post + 500);
+	tell(e.server, OK_RESPONSE);
+	hear(e.client, OK_RESPONSE);
+	pool_sheds(SW_CAUSE_SATURATED);
+	is_shed(&e, GET_CHAT);
+}
+FAMILY_TEST(answered_while_asked)
+
 /* Unread requests, an answer that the client has not acknowledged: the socket says so. */
 static void server_has_not_read(int family)
 {
@@ -334,6 +356,7 @@ int main(void)
 		kept_test(test_informed_first),
 		kept_test(test_server_thinks),
 		kept_test(test_picked_up_while_server_thinks),
+		kept_test(test_answered_while_asked),
 		kept_test(test_server_has_not_read),
 	};
 
