@@ -59,6 +59,8 @@ void sw_gates_beat(struct sw_live *live);
 /* Opens the planes of the running configuration. A namespace that does not exist is waited for;
  * anything else that fails undoes all. */
 int sw_planes_open(struct sw_live *live, struct sw_error *err);
+/* Takes off what a former daemon left in namespaces that are not configured any more. */
+void sw_planes_remove_others(const struct sw_live *live);
 /* Asks all planes what may be closed and writes all gates. */
 void sw_planes_settle(struct sw_live *live);
 /* Once a second: opens again what changed or was missing. */

@@ -244,6 +244,7 @@ static int run(struct daemon *d)
 		       d->live.conf->n_listeners, d->live.conf->n_pools, d->live.conf->control);
 		sw_pools_tick(&d->live);
 		sw_planes_settle(&d->live);
+		sw_planes_remove_others(&d->live);
 		sw_planes_look_for_servers(&d->live);
 		sw_notify("READY=1");
 		e = event_base_dispatch(d->base);

@@ -10,6 +10,7 @@
 
 #include "control/totals.h"
 #include "daemon/daemon.h"
+#include "kernel/remove.h"
 #include "kernel/netns.h"
 
 const char *sw_plane_where(const char *netns, char *out, size_t size)
@@ -188,6 +189,18 @@ int sw_planes_try(const struct sw_live *live, struct sw_live_plane *plane,
 		return 0;
 	}
 	return e;
+}
+
+void sw_planes_remove_others(const struct sw_live *live)
+{
+	const char **netns = calloc(live->n_planes + 1, sizeof(*netns));
+
+	if (!netns)
+		return; /* at the next reload, then */
+	for (size_t i = 0; i < live->n_planes; i++)
+		netns[i] = live->planes[i].netns;
+	sw_host_remove_others(live->conf->pin_root, netns, live->n_planes);
+	free(netns);
 }
 
 int sw_planes_open(struct sw_live *live, struct sw_error *err)

@@ -176,5 +176,6 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	sw_steering_commit(live, steering);
 	sw_pools_tick(live);
 	sw_planes_settle(live);
+	sw_planes_remove_others(live);
 	return 0;
 }
