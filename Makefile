@@ -123,6 +123,11 @@ $(BUILD)/gen/bench.skel.h: $(BUILD)/bench/XDP.o $(BUILD)/bench/TC.o
 	$(Q)$(BPFTOOL) gen object $(BUILD)/bench/bench.o $^
 	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/bench/bench.o name bench > $@
 
+$(BUILD)/bench/ways.o: tests/bench/ways.bpf.c
+	$(call say,CLANG,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -c $< -o $@
+
 $(BUILD)/tests/bench/%.o: CPPFLAGS += -Itests
 $(call obj,tests/bench/*.c): | $(BUILD)/gen/bench.skel.h
 $(BENCH): %: %.o $(call obj,tests/packet/lib/*.c) $(LIB)
@@ -152,7 +157,7 @@ test-kernels: deps ## the packet tests and one real conversation on other kernel
 	@BUILD=$(BUILD) tests/run kernels
 
 bench: deps ## measure, and print the numbers that docs/performance.md quotes
-	@$(MAKE) --no-print-directory all $(BENCH)
+	@$(MAKE) --no-print-directory all $(BENCH) $(BUILD)/bench/ways.o
 	@BUILD=$(BUILD) tests/bench/run
 
 lint: ## check format, and look for mistakes that compile
