@@ -296,7 +296,7 @@ static void finds(enum way server, bool any, bool want)
 static void listening_workers_are_found(void **state)
 {
 	(void)state;
-	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, 60000);
+	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, LONG);
 	finds(V4, false, false);
 	expect(ID_A, V4, false);
 	expect(ID_A, V4, true);
@@ -309,9 +309,9 @@ static void listening_workers_are_found(void **state)
 		finds(V6, false, true);
 		forget(V6, false);
 	}
-	set_steer(SW_SF_COUNT, 0, RESPONDER, 60000); /* nothing goes to its socket */
+	set_steer(SW_SF_COUNT, 0, RESPONDER, LONG); /* nothing goes to its socket */
 	finds(V4, true, false);
-	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, 60000);
+	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, LONG);
 	forget(V4, false);
 	forget(V4, true);
 	finds(V4, true, false);
@@ -325,7 +325,7 @@ static void not_in_another_namespace(void **state)
 	socklen_t size = sizeof(row.tag);
 
 	(void)state;
-	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, 60000);
+	set_steer(SW_SF_COUNT | SW_SF_ASSIGN, 0, RESPONDER, LONG);
 	expect(ID_A, V4, true);
 	assert_int_equal(bpf_map_lookup_elem(workers, &id, &row), 0);
 	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &row.tag, &size), 0);

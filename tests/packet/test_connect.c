@@ -199,15 +199,15 @@ static void refused_with_the_errno_of_the_pool(void **state)
 	(void)state;
 	set_worker(ID_A, V4, PORT_A, 0);
 	set_worker(ID_B, V4, PORT_B, 0);
-	set_steer(SW_SF_REFUSE, 0, RESPONDER, 60000);
+	set_steer(SW_SF_REFUSE, 0, RESPONDER, LONG);
 	fails_with(ECONNREFUSED);
-	set_steer(SW_SF_REFUSE, EHOSTUNREACH, RESPONDER, 60000);
+	set_steer(SW_SF_REFUSE, EHOSTUNREACH, RESPONDER, LONG);
 	fails_with(EHOSTUNREACH);
-	set_steer(SW_SF_REFUSE, 4095, RESPONDER, 60000);
+	set_steer(SW_SF_REFUSE, 4095, RESPONDER, LONG);
 	fails_with(4095);
-	set_steer(SW_SF_REFUSE, 4096, RESPONDER, 60000); /* no errno */
+	set_steer(SW_SF_REFUSE, 4096, RESPONDER, LONG); /* no errno */
 	fails_with(ECONNREFUSED);
-	set_steer(0, EAGAIN, 0, 60000); /* nobody to answer */
+	set_steer(0, EAGAIN, 0, LONG); /* nobody to answer */
 	fails_with(EAGAIN);
 	assert_int_equal(counted().refused, 5);
 	assert_int_equal(counted().no_slot, 5);
@@ -243,12 +243,12 @@ static void each_cause_is_counted(void **state)
 	set_busy(ID_B, true);
 	close(connected(V4));
 	assert_int_equal(counted().all_busy, 1);
-	set_steer(SW_SF_CLOSED, 0, RESPONDER, 60000);
+	set_steer(SW_SF_CLOSED, 0, RESPONDER, LONG);
 	fd = connected(V4);
 	assert_int_equal(who(fd), 'R');
 	close(fd);
 	assert_int_equal(counted().closed, 1);
-	set_steer(0, 0, RESPONDER, 60000);
+	set_steer(0, 0, RESPONDER, LONG);
 	set_member(ID_A, false);
 	set_member(ID_B, false);
 	close(connected(V4));

@@ -243,8 +243,13 @@ static void clients(int pids[4])
 {
 	for (int i = 0; i < 4; i++) {
 		pids[i] = fork();
-		while (!pids[i])
-			close(connected(V4));
+		while (!pids[i]) {
+			int fd = socket_for(V4, SOCK_STREAM);
+
+			if (connect_to(fd, virtual_address(V4, VIRTUAL)))
+				_exit(1);
+			close(fd);
+		}
 	}
 }
 

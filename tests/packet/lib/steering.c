@@ -389,7 +389,7 @@ int steering_down(void **state)
 int steering_reset(void **state)
 {
 	(void)state;
-	set_steer(0, 0, RESPONDER, 60000);
+	set_steer(0, 0, RESPONDER, LONG);
 	set_worker(ID_A, V4, PORT_A, 4);
 	set_worker(ID_B, V4, PORT_B, 4);
 	set_worker(ID_DEAD, V4, PORT_DEAD, 4);

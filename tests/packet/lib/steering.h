@@ -18,6 +18,7 @@
 #include <spillway/abi.h>
 
 enum { POOL = 5 };
+enum { LONG = 600000 }; /* ms of a deadline that no test lives to see, in guests neither */
 /* Worker ids, in two words of the sets. Nobody listens at ID_DEAD, and nobody who asks ID_DEAF gets
  * a SYN-ACK; they and ID_FAR, which no route leads to, are not members unless a test wants it. */
 enum { ID_A = 70, ID_B = 130, ID_DEAD = 71, ID_DEAF = 72, ID_FAR = 73 };
