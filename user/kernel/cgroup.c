@@ -17,6 +17,7 @@
 #include "kernel/steer.h"
 
 #define TOP_ID	    1 /* of the host's own top directory, in every kernel */
+#define BY_ID	    0xfe /* a file handle that holds the number of a directory of cgroups */
 #define IN_HOST	    "run spillwayd in the host's cgroup namespace (docker, podman: --cgroupns=host)"
 #define UNIT_SUFFIX ".service"
 
@@ -66,6 +67,29 @@ int sw_cgroup_open(const char *path, uint64_t *id, struct sw_error *err)
 	return sw_fail(err, -EINVAL, "%s is not a directory of cgroup v2%s", path,
 		       fs.f_type == CGROUP_SUPER_MAGIC ? " but of v1, which cannot steer or count"
 						       : "");
+}
+
+bool sw_cgroup_is_removed(uint64_t id)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof(id)];
+	} by_id = {.handle = {.handle_bytes = sizeof(id), .handle_type = BY_ID}};
+	struct sw_error none;
+	char mount[PATH_MAX];
+	int top, fd, e;
+
+	if (find_mount("/proc", mount, sizeof(mount), &none))
+		return false;
+	top = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	memcpy(by_id.handle.f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(top, &by_id.handle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	e = errno;
+	if (fd >= 0)
+		close(fd);
+	if (top >= 0)
+		close(top);
+	return fd < 0 && e == ESTALE;
 }
 
 bool sw_cgroup_is_container_top(const char *path, uint64_t id)

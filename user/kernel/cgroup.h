@@ -17,6 +17,10 @@ int sw_cgroup_resolve_in(const char *proc, const char *text, char *path, size_t 
  * no other cgroup ever gets; or a negative errno. */
 int sw_cgroup_open(const char *path, uint64_t *id, struct sw_error *err);
 
+/* Is the directory with this number gone? Connections may live on in it. False where it cannot be
+ * told. */
+bool sw_cgroup_is_removed(uint64_t id);
+
 /* Calls `fn` for each process in a cgroup and those under it. */
 void sw_cgroup_each_process(const char *path, void (*fn)(void *arg, long pid), void *arg);
 

@@ -234,6 +234,13 @@ static int link_all(struct sw_steer *s, const struct plan *plan, struct sw_error
 	return 0;
 }
 
+/* The cgroup is gone and has connections yet, whose ends only its programs hear of. The kernel takes
+ * them off with the last one. */
+static bool has_stragglers(int link, uint64_t cgroup)
+{
+	return sw_link_target(link) == cgroup && sw_cgroup_is_removed(cgroup);
+}
+
 /* Takes off those that are new, or those that are not wanted, and forgets what is none. */
 static void drop(struct sw_steer *s, bool new)
 {
@@ -244,7 +251,7 @@ static void drop(struct sw_steer *s, bool new)
 
 		if (l->fd < 0)
 			continue;
-		if (new ? l->is_new : !l->wanted)
+		if (new ? l->is_new : !l->wanted && !has_stragglers(l->fd, l->cgroup))
 			remove_link(s, l);
 		else
 			s->links[kept++] = *l;
@@ -256,7 +263,9 @@ static void drop(struct sw_steer *s, bool new)
 static void sweep(void *arg, const char *dir, const char *name)
 {
 	struct sw_steer *s = arg;
+	uint64_t cgroup;
 	char path[512];
+	int link;
 
 	if (strncmp(name, "link_", 5))
 		return;
@@ -268,7 +277,12 @@ static void sweep(void *arg, const char *dir, const char *name)
 		if (!strcmp(pin, path))
 			return;
 	}
-	sw_link_remove_pinned(path);
+	cgroup = strtoull(strrchr(name, '_') + 1, NULL, 10);
+	link = bpf_obj_get(path);
+	if (link >= 0 && has_stragglers(link, cgroup))
+		close(link);
+	else if (link >= 0)
+		sw_link_remove(path, link);
 }
 
 static void warn_in_container(const struct sw_steer *s, const struct plan *plan)
