@@ -22,7 +22,7 @@ static __always_inline void make_key(const struct packet *p, struct sw_tuple *ke
 
 static __always_inline void follow_response(ctx_t *ctx, const struct packet *p, struct flow *f)
 {
-	if (!(f->flags & FLOW_ALONE) && follow(ctx, p, &f->x, &f->x.out) != FOLLOWED)
+	if (!(f->flags & FLOW_ALONE) && STAGE(follow)(ctx, p, &f->x, 1) != FOLLOWED)
 		f->flags |= FLOW_ALONE;
 }
 

@@ -42,14 +42,17 @@ static int end_of_head(struct reader *r)
 
 enum followed { FOLLOWED, FOLLOWED_GAP, FOLLOWED_ERROR };
 
-/* Reads the payload of a segment that starts at `seq` of a stream, as far as it is new. */
-static __always_inline enum followed follow(ctx_t *ctx, const struct packet *p, struct exchange *x,
-					    struct stream *s)
+/* Reads the payload of a segment, as far as it is new; `out`: of responses. */
+__noinline int STAGE(follow)(ctx_t *ctx, const struct packet *p, struct exchange *x, int out)
 {
-	struct reader r = {.skb = ctx, .exchange = x, .stream = s, .response = s == &x->out};
-	__u32 skip = s->at - p->seq;
+	struct reader r = {.skb = ctx, .exchange = x, .response = out};
+	__u32 skip;
 
-	if (!before(s->at, p->seq + p->payload))
+	if (!p || !x)
+		return FOLLOWED_ERROR;
+	r.stream = out ? &x->out : &x->in;
+	skip = r.stream->at - p->seq;
+	if (!before(r.stream->at, p->seq + p->payload))
 		return FOLLOWED;
 	if ((__s32)skip < 0)
 		return FOLLOWED_GAP;

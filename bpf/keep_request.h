@@ -131,7 +131,7 @@ static __always_inline int follow_request(ctx_t *ctx, struct scratch *s, struct 
 
 	if (before(f->x.in.at, end) && !STAGE(is_intact)(ctx))
 		return SW_R_pass_checksum;
-	switch (follow(ctx, &s->p, &f->x, &f->x.in)) {
+	switch (STAGE(follow)(ctx, &s->p, &f->x, 0)) {
 	case FOLLOWED: break;
 	case FOLLOWED_GAP: return on_gap(ctx, s, f);
 	default: f->flags |= FLOW_ALONE; return SW_R_keep_alone;
@@ -177,7 +177,7 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 		return followed == SW_R_keep_followed ? reason : followed;
 	}
 	s->x = f->x;
-	if (follow(ctx, &s->p, &s->x, &s->x.in) != FOLLOWED || s->x.asked != f->x.asked + 1 ||
+	if (STAGE(follow)(ctx, &s->p, &s->x, 0) != FOLLOWED || s->x.asked != f->x.asked + 1 ||
 	    !between(&s->x.in) || s->x.in.status || before(s->x.in.at, s->p.seq + s->p.payload)) {
 		int followed = follow_request(ctx, s, f);
 
