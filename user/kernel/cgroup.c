@@ -16,7 +16,7 @@
 #include "kernel/cgroup.h"
 #include "kernel/steer.h"
 
-#define TOP_ID	    1 /* of the host's own top directory, in every kernel */
+#define TOP_ID	    1	 /* of the host's own top directory, in every kernel */
 #define BY_ID	    0xfe /* a file handle that holds the number of a directory of cgroups */
 #define IN_HOST	    "run spillwayd in the host's cgroup namespace (docker, podman: --cgroupns=host)"
 #define UNIT_SUFFIX ".service"

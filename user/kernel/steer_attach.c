@@ -234,8 +234,8 @@ static int link_all(struct sw_steer *s, const struct plan *plan, struct sw_error
 	return 0;
 }
 
-/* The cgroup is gone and has connections yet, whose ends only its programs hear of. The kernel takes
- * them off with the last one. */
+/* The cgroup is gone and has connections yet, whose ends only its programs hear of. The kernel
+ * takes them off with the last one. */
 static bool has_stragglers(int link, uint64_t cgroup)
 {
 	return sw_link_target(link) == cgroup && sw_cgroup_is_removed(cgroup);
