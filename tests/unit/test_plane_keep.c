@@ -218,21 +218,28 @@ static void what_is_followed_does_not(void **state)
 	close(end[1]);
 }
 
+/* Of a daemon that was killed. */
 static void removal_resets_what_is_translated(void **state)
 {
 	struct sw_plane *p = open_keeping(2048);
-	struct sw_tuple key;
+	struct sw_tuple key, other;
+	int end[2], followed[2];
 	struct sw_error err;
-	int end[2];
 	char byte;
 
 	(void)state;
 	connect_inside(end, &key);
 	follow(&key, TRANSLATED);
-	sw_plane_close(p, 0);
+	connect_inside(followed, &other);
+	follow(&other, 0);
+	sw_plane_leave(p);
 	assert_int_equal(sw_host_remove(nets_root, &err), 0);
 	assert_int_equal(recv(end[0], &byte, 1, 0), -1);
 	assert_int_equal(errno, ECONNRESET);
+	assert_int_equal(write(followed[1], "x", 1), 1);
+	assert_int_equal(recv(followed[0], &byte, 1, 0), 1);
+	close(followed[0]);
+	close(followed[1]);
 	close(end[0]);
 	close(end[1]);
 	assert_nothing_left();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Sockets of translated connections are looked for and destroyed by sock_diag; see destroy.h. */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
@@ -15,9 +16,12 @@
 #include "kernel/netlink.h"
 #include <spillway/abi.h>
 
+#define TRANSLATED (1U << 3) /* FLOW_TRANSLATED of bpf/flow.h, in the member `flags` */
+
 struct search {
 	int flows;
-	void *value; /* room for one of that map */
+	uint8_t *value; /* room for one of that map */
+	size_t flags;	/* where its flags are */
 	int found;
 };
 
@@ -48,15 +52,33 @@ static int look_at(const struct nlmsghdr *nh, void *arg)
 	struct search *s = arg;
 	struct sw_tuple key = {.peer_port = ntohs(m->id.idiag_dport),
 			       .local_port = ntohs(m->id.idiag_sport)};
+	uint32_t flags;
 	int ret;
 
 	set_address(key.peer, m->idiag_family, m->id.idiag_dst);
 	set_address(key.local, m->idiag_family, m->id.idiag_src);
 	if (bpf_map_lookup_elem(s->flows, &key, s->value))
 		return 0;
+	memcpy(&flags, s->value + s->flags, sizeof(flags));
+	if (!(flags & TRANSLATED))
+		return 0;
 	ret = destroy(m);
 	s->found += !ret;
 	return ret == -ENOENT ? 0 : ret;
+}
+
+/* The programs' own affair otherwise, so the map itself is asked. Negative: it does not tell. */
+static int find_flags(const struct bpf_map_info *info)
+{
+	struct btf *btf = btf__load_from_kernel_by_id(info->btf_id);
+	const struct btf_type *t = btf ? btf__type_by_id(btf, info->btf_value_type_id) : NULL;
+	int at = -ENOENT;
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), "flags"))
+			at = (int)(btf_members(t)[i].offset / 8);
+	btf__free(btf);
+	return at;
 }
 
 static int destroy_all(struct search *s)
@@ -85,9 +107,10 @@ int sw_flows_destroy(const char *dir)
 	s.flows = bpf_obj_get(pin);
 	if (s.flows < 0)
 		return 0;
-	ret = bpf_obj_get_info_by_fd(s.flows, &info, &size) ? -errno : 0;
-	s.value = ret ? NULL : malloc(info.value_size);
-	if (!ret)
+	ret = bpf_obj_get_info_by_fd(s.flows, &info, &size) ? -errno : find_flags(&info);
+	s.flags = ret < 0 ? 0 : (size_t)ret;
+	s.value = ret < 0 ? NULL : malloc(info.value_size);
+	if (ret >= 0)
 		ret = s.value ? destroy_all(&s) : -ENOMEM;
 	free(s.value);
 	close(s.flows);

@@ -4,8 +4,8 @@
 #define SPILLWAY_DESTROY_H
 
 /* Destroys the sockets, in the calling thread's network namespace, of all connections in the map
- * `flows` that is pinned in `dir`. Both ends see a reset, which still is translated. Returns how
- * many there were, or a negative errno. */
+ * `flows` that is pinned in `dir` and on which a request was shed. Both ends see a reset, which
+ * still is translated. Returns how many there were, or a negative errno. */
 int sw_flows_destroy(const char *dir);
 
 #endif
