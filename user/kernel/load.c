@@ -125,12 +125,16 @@ static void choose_maps(struct spillway *obj, const struct sw_wanted *want)
 
 static void choose_programs(struct spillway *obj, const struct sw_wanted *want)
 {
+	bool by_name = want->lookup && sw_probe_note_socket();
+	bool by_walk = want->lookup && !by_name && sw_probe_note_socket_in_walk();
+
 	bpf_program__set_autoload(obj->progs.spillway_xdp, want->xdp);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_redirect, want->xdp_redirect);
 	bpf_program__set_autoload(obj->progs.spillway_xdp_generic, want->xdp_generic);
 	bpf_program__set_autoload(obj->progs.spillway_lookup, want->lookup);
 	bpf_program__set_autoload(obj->progs.spillway_sweep, want->lookup);
-	bpf_program__set_autoload(obj->progs.spillway_find, want->lookup);
+	bpf_program__set_autoload(obj->progs.spillway_find, by_name);
+	bpf_program__set_autoload(obj->progs.spillway_find_walk, by_walk);
 	bpf_program__set_autoload(obj->progs.spillway_keep, want->keep);
 	bpf_program__set_autoload(obj->progs.spillway_egress, want->keep);
 	bpf_program__set_autoload(obj->progs.spillway_expire, want->keep);

@@ -104,9 +104,47 @@ int sw_plane_sweep(struct sw_plane *p)
 	return run(p, p->obj->progs.spillway_sweep);
 }
 
+/* Reads all that an iterator gives, which is a byte for each worker found. */
+static int read_walk(const struct bpf_program *program)
+{
+	int link = bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_ITER, NULL);
+	int iter = link < 0 ? -1 : bpf_iter_create(link);
+	char found[256];
+	ssize_t n, sum = 0;
+
+	if (link < 0)
+		return -errno;
+	if (iter < 0) {
+		close(link);
+		return -errno;
+	}
+	while ((n = read(iter, found, sizeof(found))) > 0)
+		sum += n;
+	if (n < 0)
+		sum = -errno;
+	close(iter);
+	close(link);
+	return (int)sum;
+}
+
+/* Where the kernel takes neither program, what listens later is found by itself all the same. */
 int sw_plane_find_workers(struct sw_plane *p)
 {
-	return run(p, p->obj->progs.spillway_find);
+	const struct bpf_program *walk = p->obj->progs.spillway_find_walk;
+	int former, ret;
+
+	if (bpf_program__fd(p->obj->progs.spillway_find) >= 0)
+		return run(p, p->obj->progs.spillway_find);
+	if (!p->lookup)
+		return 0;
+	if (bpf_program__fd(walk) < 0)
+		return -EOPNOTSUPP;
+	ret = sw_netns_enter(p->netns, &former, NULL);
+	if (ret)
+		return ret;
+	ret = read_walk(walk);
+	sw_netns_leave(former);
+	return ret;
 }
 
 int sw_plane_set_responder(struct sw_plane *p, unsigned pool, bool v6, int socket)

@@ -32,8 +32,15 @@
 #define CALL(f)		   {.code = BPF_JMP | BPF_CALL, .imm = (f)}
 #define CALL_KERNEL(id)	   {.code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = (id)}
 #define SKIP_IF_ZERO(r, n) {.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = (r), .off = (n)}
-#define RETURN		   {.code = BPF_JMP | BPF_EXIT}
-#define LENGTH(a)	   (sizeof(a) / sizeof(*(a)))
+#define LOAD_MAP(d, fd)                                                                            \
+	{.code = BPF_LD | BPF_DW | BPF_IMM,                                                        \
+	 .dst_reg = (d),                                                                           \
+	 .src_reg = BPF_PSEUDO_MAP_FD,                                                             \
+	 .imm = (fd)},                                                                             \
+	{                                                                                          \
+	}
+#define RETURN	  {.code = BPF_JMP | BPF_EXIT}
+#define LENGTH(a) (sizeof(a) / sizeof(*(a)))
 
 static int load_insns(enum bpf_prog_type type, const struct bpf_insn *code, size_t n)
 {
@@ -81,6 +88,59 @@ bool sw_probe_hand_over(void)
 	int prog = id > 0 ? load_insns(BPF_PROG_TYPE_SCHED_CLS, code, LENGTH(code)) : -1;
 
 	btf__free(btf);
+	if (prog >= 0)
+		close(prog);
+	return prog >= 0;
+}
+
+bool sw_probe_note_socket(void)
+{
+	int map = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "spillway_probe", 4, 8, 1, NULL), prog;
+	/* sk = bpf_map_lookup_elem(map, {0});
+	 * if (sk) { bpf_map_update_elem(map, {0}, sk, 0); bpf_sk_release(sk); } */
+	const struct bpf_insn code[] = {
+		STORE_ZERO(-8),
+		LOAD_MAP(BPF_REG_1, map),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		CALL(BPF_FUNC_map_lookup_elem),
+		SKIP_IF_ZERO(BPF_REG_0, 10),
+		MOV_REG(BPF_REG_7, BPF_REG_0),
+		LOAD_MAP(BPF_REG_1, map),
+		MOV_REG(BPF_REG_2, BPF_REG_10),
+		ADD_IMM(BPF_REG_2, -8),
+		MOV_REG(BPF_REG_3, BPF_REG_7),
+		MOV_IMM(BPF_REG_4, 0),
+		CALL(BPF_FUNC_map_update_elem),
+		MOV_REG(BPF_REG_1, BPF_REG_7),
+		CALL(BPF_FUNC_sk_release),
+		MOV_IMM(BPF_REG_0, 0),
+		RETURN,
+	};
+
+	if (map < 0)
+		return false;
+	prog = load_insns(BPF_PROG_TYPE_SCHED_CLS, code, LENGTH(code));
+	close(map);
+	if (prog >= 0)
+		close(prog);
+	return prog >= 0;
+}
+
+/* The walk has held another lock since it may destroy sockets. */
+bool sw_probe_note_socket_in_walk(void)
+{
+	static const struct bpf_insn code[] = {MOV_IMM(BPF_REG_0, 0), RETURN};
+	struct btf *btf = btf__load_vmlinux_btf();
+	int destroy = btf ? btf__find_by_name_kind(btf, "bpf_sock_destroy", BTF_KIND_FUNC) : -1;
+	int walk = btf ? btf__find_by_name_kind(btf, "bpf_iter_tcp", BTF_KIND_FUNC) : -1, prog = -1;
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_ITER,
+		    .attach_btf_id = walk > 0 ? (__u32)walk : 0);
+
+	btf__free(btf);
+	if (destroy > 0 && walk > 0)
+		prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "spillway_probe", "GPL", code,
+				     LENGTH(code), &opts);
 	if (prog >= 0)
 		close(prog);
 	return prog >= 0;

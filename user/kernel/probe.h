@@ -39,6 +39,11 @@ bool sw_probe_hand_over(void);
  */
 bool sw_probe_tcx(void);
 
+/* May a TC program put a socket into a map? Not in 7.x. */
+bool sw_probe_note_socket(void);
+/* May a walk over sockets? Before 6.5 it holds the lock that this takes. */
+bool sw_probe_note_socket_in_walk(void);
+
 /* Can the storage of all sockets be walked? Not where sockets that end meanwhile crash the kernel:
  * seen on 7.3, whose walk follows a pointer that their end has cleared. */
 bool sw_probe_storage_walk(void);

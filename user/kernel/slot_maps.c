@@ -36,7 +36,7 @@ bool sw_is_plane_map(const struct bpf_map *map)
 
 bool sw_is_steer_map(const struct bpf_map *map)
 {
-	static const char *const names[] = {"virtuals", "listens", "sockets",	  "upstreams",
+	static const char *const names[] = {"virtuals", "sockets", "upstreams",
 					    "ended",	"seen",	   "close_orders"};
 
 	return IS_ONE_OF(map, names);
@@ -44,7 +44,7 @@ bool sw_is_steer_map(const struct bpf_map *map)
 
 bool sw_is_lookup_map(const struct bpf_map *map)
 {
-	static const char *const names[] = {"listening", "responding", "left_alone",
+	static const char *const names[] = {"listening", "listens", "responding", "left_alone",
 					    "counts_steer"};
 
 	return IS_ONE_OF(map, names);
