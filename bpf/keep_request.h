@@ -183,8 +183,7 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 
 		return followed == SW_R_keep_followed ? SW_R_keep_pipelined : followed;
 	}
-	if (s->metered &&
-	    ((s->facts.fresh && counts_new(l->pool)) || slot_pick(l->pool, 0) >= 0)) {
+	if (s->metered && ((s->facts.fresh && counts_new(l->pool)) || slot_pick(l->pool, 0) >= 0)) {
 		f->x = s->x;
 		f->x.received = s->p.seq + s->p.payload;
 		return SW_R_keep_credit;
