@@ -15,6 +15,7 @@
 
 #include "bench.skel.h"
 #include "spillway.skel.h"
+#include "packet/lib/counting.h"
 #include "packet/lib/talk.h"
 
 #define ROUNDS	     15
@@ -143,7 +144,20 @@ static double measure(struct bench *b, const struct programs *p, const struct pa
 	return median(full) - median(base);
 }
 
-enum step { SYN, ACK, ASK, REST, ANSWER_ACK, FIN, CONVERSATION, OTHER_PORT, OPEN, STEPS };
+enum step {
+	SYN,
+	ACK,
+	ASK,
+	REST,
+	ANSWER_ACK,
+	FIN,
+	CONVERSATION,
+	OTHER_PORT,
+	OPEN,
+	METERED,
+	METERED_SYN,
+	STEPS
+};
 
 static const struct {
 	const char *name;
@@ -160,6 +174,8 @@ static const struct {
 	[CONVERSATION] = {"whole conversation", 700, PASSED, false},
 	[OTHER_PORT] = {"pass, other port", 0, PASSED, false},
 	[OPEN] = {"pass, guarded and open", 25, PASSED, false},
+	[METERED] = {"pass, metered and idle", 0, PASSED, false},
+	[METERED_SYN] = {"SYN, metered, with room", 0, PASSED, false},
 };
 
 static struct programs programs_of(const struct bench *b, enum hook hook)
@@ -168,6 +184,18 @@ static struct programs programs_of(const struct bench *b, enum hook hook)
 	return (struct programs){hook,	  FD(empty),	      FD(restore), FD(resize_and_restore),
 				 FD(run), FD(run_and_restore)};
 #undef FD
+}
+
+/* Room for many, and no SYN refused lately. */
+static void meter(struct world *w)
+{
+	static const struct sw_pool_use never;
+
+	counting->w = w;
+	count_row(1000);
+	count_pool(SW_SF_COUNT, 1000, 3600 * 1000);
+	count_set_use(&never);
+	world_pool(w, SW_MODE_METERED, SW_CAUSE_SATURATED, 3600 * 1000);
 }
 
 /* The frames of one conversation, and what the world is like while each comes. */
@@ -186,10 +214,10 @@ static void lane(struct world *w, struct bench *b, enum hook hook, int family, d
 	world_pool(w, SW_MODE_SHED, SW_CAUSE_SATURATED, 3600 * 1000);
 	if (!talk_opened(&t, &l))
 		exit(1);
-	frame[SYN] = frame[OTHER_PORT] = t.syn;
+	frame[SYN] = frame[OTHER_PORT] = frame[METERED_SYN] = t.syn;
 	frame[OTHER_PORT].dport = PORT_PLAIN;
 	frame[ACK] = talk_segment(&t, 0, 0, TCP_ACK, NULL, 0);
-	frame[ASK] = frame[OPEN] = talk_request(&t, REQUEST);
+	frame[ASK] = frame[OPEN] = frame[METERED] = talk_request(&t, REQUEST);
 	frame[REST] = talk_segment(&t, 300, LENGTH + 1, TCP_ACK, "xxxxxxxxxxxxxxxx", 16);
 	frame[ANSWER_ACK] = talk_segment(&t, 300, LENGTH + 1, TCP_ACK, NULL, 0);
 	frame[FIN] = talk_segment(&t, 300, LENGTH + 1, TCP_FIN | TCP_ACK, NULL, 0);
@@ -200,6 +228,8 @@ static void lane(struct world *w, struct bench *b, enum hook hook, int family, d
 			continue;
 		if (s == OPEN)
 			world_pool(w, SW_MODE_OPEN, SW_CAUSE_SATURATED, 3600 * 1000);
+		if (s == METERED)
+			meter(w);
 		frame_build(&frame[s], &packet);
 		ns[s] = measure(b, &p, &packet, about[s].fate);
 		if (about[s].in_conversation)
