@@ -35,6 +35,8 @@ static const char usage[] =
 	"  --body-max BYTES  of a request or an answer (default 1048576)\n"
 	"  --lifetime N      requests of a connection on average, then a new one (default: no end)\n"
 	"  --texts N         how many texts answers of 529 may have (default 8)\n"
+	"  --bodies          only their bodies count: there is a proxy, which writes other heads\n"
+	"  --whole           no request is cut\n"
 	"  --path PATH       (default /v1/chat/completions)\n"
 	"  --timeout-ms MS   longest wait for any progress (default 30000)\n"
 	"  --seed N          of the random choices (default 1)\n"
@@ -157,6 +159,8 @@ static void parse(struct keeper *k, int argc, char **argv)
 		BODY,
 		LIFETIME,
 		TEXTS,
+		BODIES,
+		WHOLE,
 		WHERE,
 		TIMEOUT,
 		SEED
@@ -169,6 +173,8 @@ static void parse(struct keeper *k, int argc, char **argv)
 		{"body-max", 1, 0, BODY},
 		{"lifetime", 1, 0, LIFETIME},
 		{"texts", 1, 0, TEXTS},
+		{"bodies", 0, 0, BODIES},
+		{"whole", 0, 0, WHOLE},
 		{"path", 1, 0, WHERE},
 		{"timeout-ms", 1, 0, TIMEOUT},
 		{"seed", 1, 0, SEED},
@@ -187,6 +193,8 @@ static void parse(struct keeper *k, int argc, char **argv)
 		case BODY: k->job.body_max = args_number(optarg, 0, ECHO_BODY_MAX); break;
 		case LIFETIME: k->job.lifetime = args_number(optarg, 1, 1000000000); break;
 		case TEXTS: k->job.texts_max = args_number(optarg, 0, KEEPING_TEXTS_MAX); break;
+		case BODIES: k->job.bodies = true; break;
+		case WHOLE: k->job.whole = true; break;
 		case WHERE: k->job.path = optarg; break;
 		case TIMEOUT: k->timeout_us = args_number(optarg, 1, 3600000) * 1000; break;
 		case SEED: k->job.random = args_number(optarg, 0, UINT64_MAX); break;

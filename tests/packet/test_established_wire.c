@@ -198,13 +198,17 @@ static void corrupt_segments(int family)
 	struct spy s = spy_on(&e);
 
 	is_shed(&e, GET_CHAT);
+	usleep(100000); /* its acknowledgement, delayed */
 	spy_send_corrupt(&s, GET_CHAT, strlen(GET_CHAT));
 	spy_send_corrupt(&s, fooling, strlen(fooling));
 	hear_nothing(e.server);
 	spy_catch_up(&s);
 	assert_int_equal(s.answers, 1);
+	assert_int_equal(counted_kept(SW_R_pass_checksum), family == 4 ? 2 : 5);
 	pool_finishes();
 	spy_send_corrupt(&s, fooling, strlen(fooling));
+	hear_nothing(e.server);
+	assert_int_equal(counted_kept(SW_R_pass_checksum), family == 4 ? 3 : 6);
 	is_served(&e, GET_CHAT);
 	pool_sheds(SW_CAUSE_SATURATED);
 	is_shed(&e, GET_CHAT);
@@ -290,26 +294,32 @@ static unsigned long netstat(enum side side, const char *name)
 	return found;
 }
 
-/* Blocks lie in the numbers of him who reads them, or they are thrown away and timers mend it. */
-static void blocks_of_the_client(int family)
+/* Blocks lie in the numbers of him who reads them, or they are thrown away and a timer mends what
+ * was lost. On a busy machine the timer may be first, now and then. */
+static bool mended_by_blocks(struct ends *e)
 {
 	unsigned long discarded = netstat(SERVER, "TCPSACKDiscard"),
-		      mended = netstat(SERVER, "TCPSackRecovery"),
-		      timeouts = netstat(SERVER, "TCPTimeouts");
-	struct ends e = shed_once(family);
+		      mended = netstat(SERVER, "TCPSackRecovery");
 
-	for (int i = 0; i < 10; i++)
-		is_shed(&e, a_post(3000));
 	pool_finishes();
-	begin_bytes(&e, false, 2000000);
+	begin_bytes(e, false, 2000000);
 	lose(LOSS_IN, 1000, 5, 1);
-	move_bytes(e.server, e.client, 2000000);
+	move_bytes(e->server, e->client, 2000000);
 	was_lost(LOSS_IN, 1);
-	assert_int_equal(netstat(SERVER, "TCPSACKDiscard"), discarded);
-	assert_int_equal(netstat(SERVER, "TCPTimeouts"), timeouts);
-	assert_true(netstat(SERVER, "TCPSackRecovery") > mended);
 	pool_sheds(SW_CAUSE_SATURATED);
-	is_shed(&e, GET_CHAT);
+	is_shed(e, a_post(3000));
+	assert_int_equal(netstat(SERVER, "TCPSACKDiscard"), discarded);
+	return netstat(SERVER, "TCPSackRecovery") > mended;
+}
+
+static void blocks_of_the_client(int family)
+{
+	struct ends e = shed_once(family);
+	int tries = 10;
+
+	while (!mended_by_blocks(&e) && --tries)
+		;
+	assert_true(tries);
 }
 FAMILY_TEST(blocks_of_the_client)
 

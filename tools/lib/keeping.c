@@ -146,7 +146,7 @@ static bool begin(struct keeping *k)
 	r->head_length +=
 		snprintf(r->head + r->head_length, sizeof(r->head) - r->head_length, "\r\n");
 	k->cut = SIZE_MAX;
-	if (!random_below(j, 3))
+	if (!j->whole && !random_below(j, 3))
 		choose_cut(k);
 	return true;
 }

@@ -25,6 +25,8 @@ struct keeping_job { /* what all connections share */
 	size_t body_max;    /* of either direction */
 	unsigned lifetime;  /* requests of a connection on average; 0: no end */
 	unsigned texts_max; /* texts of shed answers */
+	bool bodies;	    /* only their bodies count: a proxy writes other heads */
+	bool whole;	    /* no request is cut */
 	uint64_t left;	    /* requests still to be begun */
 	uint64_t random;    /* state */
 

@@ -24,18 +24,20 @@ static bool is_known(const struct keeping_job *j, const char *text, size_t n)
 static void check_text(struct keeping *k)
 {
 	struct keeping_job *j = k->job;
+	const char *text = j->bodies ? k->head + k->head_length : k->head;
+	size_t n = k->head + k->head_length + k->got - text;
 
-	if (is_known(j, k->head, k->head_length + k->got))
+	if (is_known(j, text, n))
 		return;
 	if (j->n_texts == j->texts_max) {
 		keeping_wrong(k, "a shed answer unlike the others: %.200s", k->head);
 		return;
 	}
-	j->texts[j->n_texts] = malloc(k->head_length + k->got);
+	j->texts[j->n_texts] = malloc(n);
 	if (!j->texts[j->n_texts])
 		abort();
-	memcpy(j->texts[j->n_texts], k->head, k->head_length + k->got);
-	j->text_length[j->n_texts++] = k->head_length + k->got;
+	memcpy(j->texts[j->n_texts], text, n);
+	j->text_length[j->n_texts++] = n;
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
