@@ -148,8 +148,8 @@ demo: deps ## install, build and show the main job on a built-in scene
 
 test: deps ## install, build, and pass all tests
 	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory tests
-	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory -j$$(nproc) tests
+	@$(MAKE) --no-print-directory -j$$(nproc) asan
 	@BUILD=$(BUILD) tests/run
 
 test-kernels: deps ## the packet tests and one real conversation on other kernels, emulated

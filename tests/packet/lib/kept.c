@@ -39,14 +39,16 @@ void kept_enter(enum side side)
 
 void kept_run(enum side side, const char *fmt, ...)
 {
-	char command[512];
+	char text[480], command[512];
 	va_list ap;
 	int status;
 
 	va_start(ap, fmt);
-	vsnprintf(command, sizeof(command), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	kept_enter(side);
+	/* not /bin/sh, which may be one with an `ip` of its own that knows less */
+	snprintf(command, sizeof(command), "bash -c '%s'", text);
 	status = system(command);
 	if (status)
 		fail_msg("%s: status %d", command, status);
