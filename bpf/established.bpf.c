@@ -48,7 +48,8 @@ static __always_inline int swallow(ctx_t *ctx, struct scratch *s, struct flow *f
 	read_options(&s->p, w, &s->o);
 	if (before(f->to, end))
 		end = f->to;
-	take_body(f, s->p.seq, end);
+	if (before(s->p.seq, end)) /* else it is of the next request */
+		take_body(f, s->p.seq, end);
 	if (f->swallowed == f->to) {
 		s->cause = f->answer / (SW_FAMILIES * SW_VARIANTS) % SW_CAUSES;
 		return complete(s, f);
@@ -185,19 +186,39 @@ static __always_inline int on_new(ctx_t *ctx, struct scratch *s, struct flow *f)
 	return GO_ON;
 }
 
+/* Has this packet just been given a socket to be, by the hand-over? Then it is the first. */
+static __always_inline int is_handed_over(ctx_t *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->state == BPF_TCP_NEW_SYN_RECV;
+}
+
+/* May this packet be the first that is seen of its flow? */
+static __always_inline int may_begin(ctx_t *ctx, struct scratch *s)
+{
+	if (!s->p.payload)
+		return 0;
+	if (is_handed_over(ctx)) {
+		s->facts.fresh = 1;
+		return 1;
+	}
+	return STAGE(ask_socket)(ctx) <= SOCKET_BEGINS && s->facts.quiet &&
+	       s->facts.rcv_nxt == s->p.seq && s->facts.write_seq == s->p.ack &&
+	       (s->facts.fresh || s->facts.spoke);
+}
+
 /* A flow that is not known yet. NULL: none is begun, for the reason in *reason. */
 static __always_inline struct flow *meet_flow(ctx_t *ctx, struct scratch *s, int *reason)
 {
-	struct flow *f;
+	struct flow *f = NULL;
 
 	*reason = GO_ON;
-	if (!s->p.payload || STAGE(ask_socket)(ctx) || !s->facts.quiet ||
-	    s->facts.rcv_nxt != s->p.seq || s->facts.write_seq != s->p.ack ||
-	    !(s->facts.fresh || s->facts.spoke))
-		return NULL;
-	f = new_flow(s);
-	if (!f)
-		*reason = SW_R_keep_full;
+	if (may_begin(ctx, s)) {
+		f = new_flow(s);
+		if (!f)
+			*reason = SW_R_keep_full;
+	}
 	return f;
 }
 

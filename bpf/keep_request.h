@@ -110,7 +110,8 @@ static __always_inline int may_shed(ctx_t *ctx, struct scratch *s, struct flow *
  * unread; unless the socket has what we lack: then it came another way. */
 static __always_inline int on_gap(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
-	if (!STAGE(ask_socket)(ctx) && before(s->facts.rcv_nxt, seq_to_socket(f, s->p.seq)))
+	if (STAGE(ask_socket)(ctx) <= SOCKET_BEGINS &&
+	    before(s->facts.rcv_nxt, seq_to_socket(f, s->p.seq)))
 		return SW_R_drop_order;
 	f->flags |= FLOW_ALONE;
 	return SW_R_keep_alone;

@@ -68,18 +68,33 @@ static __always_inline void read_facts(struct tcp_sock *tcp, struct facts *f)
 	f->window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	f->scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.snd_wscale);
 	f->fresh = !tcp->bytes_received;
-	f->spoke = (__s32)(tcp->lsndtime - tcp->inet_conn.icsk_ack.lrcvtime) >= 0;
+	f->spoke =
+		tcp->bytes_sent && (__s32)(tcp->lsndtime - tcp->inet_conn.icsk_ack.lrcvtime) >= 0;
 	f->quiet = tcp->copied_seq == f->rcv_nxt && tcp->snd_nxt == f->write_seq &&
 		   !tcp->out_of_order_queue.rb_node && !sk->sk_backlog.tail && !sk->sk_shutdown;
 }
 
-enum { SOCKET_ESTABLISHED = 0, SOCKET_LIVE = 1, SOCKET_NONE = 2 };
+enum socket_kind {
+	SOCKET_ESTABLISHED,
+	SOCKET_BEGINS, /* the handshake is not over yet: the first data may overtake its end */
+	SOCKET_LIVE,
+	SOCKET_NONE,
+};
 
-/* SOCKET_ESTABLISHED: `facts` holds what it says. */
+static __always_inline int read_begin(const struct tcp_request_sock *req, struct facts *f)
+{
+	f->rcv_nxt = req->rcv_nxt;
+	f->write_seq = req->snt_isn + 1;
+	f->fresh = f->quiet = 1;
+	return SOCKET_BEGINS;
+}
+
+/* SOCKET_ESTABLISHED, SOCKET_BEGINS: `facts` holds what it says. */
 __noinline int STAGE(ask_socket)(ctx_t *ctx)
 {
 	struct scratch *s = this_scratch();
 	struct bpf_sock_tuple t = {};
+	struct tcp_request_sock *req;
 	struct tcp_sock *tcp;
 	struct bpf_sock *sk;
 	__u32 before;
@@ -93,11 +108,15 @@ __noinline int STAGE(ask_socket)(ctx_t *ctx)
 	if (!sk)
 		return SOCKET_NONE;
 	tcp = bpf_skc_to_tcp_sock(sk);
-	if (tcp && sk->state == BPF_TCP_ESTABLISHED) {
+	if (tcp && (sk->state == BPF_TCP_ESTABLISHED || sk->state == BPF_TCP_SYN_RECV)) {
 		read_facts(tcp, &s->facts);
-		found = SOCKET_ESTABLISHED;
+		found = sk->state == BPF_TCP_ESTABLISHED ? SOCKET_ESTABLISHED : SOCKET_BEGINS;
 	} else if (tcp && sk->state != BPF_TCP_LISTEN) {
 		found = SOCKET_LIVE;
+	} else if (sk->state == BPF_TCP_NEW_SYN_RECV) {
+		req = bpf_skc_to_tcp_request_sock(sk);
+		if (req)
+			found = read_begin(req, &s->facts);
 	}
 	bpf_sk_release(sk);
 	return found;

@@ -38,9 +38,13 @@ struct rb_root {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u32 rcv_nxt, copied_seq, snd_nxt, snd_una, write_seq, rcv_wnd, lsndtime;
-	__u64 bytes_received;
+	__u64 bytes_received, bytes_sent;
 	struct rb_root out_of_order_queue;
 	struct tcp_options_received rx_opt;
+} FIELDS;
+
+struct tcp_request_sock {
+	__u32 rcv_nxt, snt_isn;
 } FIELDS;
 
 #endif

@@ -105,6 +105,34 @@ static void head_lost(int family)
 }
 FAMILY_TEST(head_lost)
 
+/* The first request overtakes the end of the handshake: it counts all the same. */
+static void handshake_lost(int family)
+{
+	int listener = ends_listen(family, 0), client = ends_socket(family, CLIENT, 0);
+	struct sockaddr_storage to = ends_sockaddr(family, SERVER, KEPT_PORT);
+	struct ends e = {.family = family, .client = client};
+
+	pool_finishes();
+	lose(LOSS_OUT, 0, 1, 1);
+	assert_int_equal(connect(client, (void *)&to, sizeof(to)), 0);
+	usleep(1000);
+	was_lost(LOSS_OUT, 1);
+	tell(client, GET_CHAT);
+	e.server = ends_keep(accept(listener, NULL, NULL));
+	hear(e.server, GET_CHAT);
+	tell(client, GET_CHAT);
+	hear(e.server, GET_CHAT);
+	tell(e.server, OK_RESPONSE);
+	hear(client, OK_RESPONSE);
+	pool_sheds(SW_CAUSE_SATURATED);
+	tell(client, GET_CHAT); /* with one under way */
+	hear(e.server, GET_CHAT);
+	tell(e.server, OK_RESPONSE OK_RESPONSE);
+	hear(client, OK_RESPONSE OK_RESPONSE);
+	is_shed(&e, GET_CHAT);
+}
+FAMILY_TEST(handshake_lost)
+
 /* The client asks again before it has acknowledged the answer. */
 static void pipelined_behind_an_answer(int family)
 {
@@ -428,6 +456,7 @@ int main(void)
 		kept_test(test_answer_lost_thrice),
 		kept_test(test_body_lost),
 		kept_test(test_head_lost),
+		kept_test(test_handshake_lost),
 		kept_test(test_pipelined_behind_an_answer),
 		kept_test(test_response_lost),
 		kept_test(test_answer_changes),

@@ -57,6 +57,21 @@ static const char *expected(struct keeping *k, size_t at, size_t *n)
 	return echo_response_body(r->tag) + (at - length);
 }
 
+/* Is it the beginning of another answer that is due? Negative: of none. */
+static int whose(const struct keeping *k, const char *bytes, size_t n)
+{
+	char line[ECHO_LINE_MAX];
+
+	for (unsigned i = 0; i < k->n; i++) {
+		const struct keeping_request *r = &k->under_way[(k->first + i) % KEEPING_DEPTH_MAX];
+		size_t length = echo_line(line, r->tag, r->post ? "POST" : "GET", r->body, true);
+
+		if (n >= length && !memcmp(bytes, line, length))
+			return i;
+	}
+	return -1;
+}
+
 static void take_body(struct keeping *k, const char *bytes, size_t n)
 {
 	if (k->status != 200) {
@@ -75,7 +90,8 @@ static void take_body(struct keeping *k, const char *bytes, size_t n)
 		if (there > n)
 			there = n;
 		if (!there || memcmp(bytes, want, there)) {
-			keeping_wrong(k, "wrong at byte %zu or behind: %.40s", k->got, bytes);
+			keeping_wrong(k, "wrong at byte %zu or behind, this is of request %d: %.*s",
+				      k->got, whose(k, bytes, n), n < 40 ? (int)n : 40, bytes);
 			return;
 		}
 		k->got += there;
