@@ -58,6 +58,7 @@ static const struct kind kinds[] = {
 	{GET_CHAT, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", true},
 	{GET_CHAT, "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", true},
 	{GET_CHAT, "HTTP/1.1 200 OK\r\n\r\nhello", true},
+	{GET_CHAT, "HTTP/1.1 200 OK\r\n\r\n", true},
 	{GET_CHAT, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", true},
 	{GET_CHAT,
 	 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -79,10 +80,14 @@ static void one_kind(int family, const struct kind *k)
 	hear(e.client, k->response);
 	hear_nothing(e.client);
 	pool_sheds(SW_CAUSE_SATURATED);
-	if (k->alone)
+	if (k->alone) {
 		is_served(&e, GET_CHAT);
-	else
+		tell(e.client, GET_CHAT);
+		hear(e.server, GET_CHAT);
+		is_served(&e, GET_CHAT); /* whatever the count was */
+	} else {
 		is_shed(&e, GET_CHAT);
+	}
 	ends_reset(&e.client);
 	ends_reset(&e.server);
 }

@@ -68,15 +68,35 @@ static void answer_lost_thrice(int family)
 }
 FAMILY_TEST(answer_lost_thrice)
 
+static struct tcp_info info_of(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t size = sizeof(info);
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+	return info;
+}
+
 static void body_lost(int family)
 {
 	struct ends e = shed_once(family);
+	const char *post;
+	uint64_t again;
 
 	for (unsigned skip = 0; skip < 8; skip++) {
 		lose(LOSS_OUT, 1000, skip, 1);
 		is_shed(&e, a_post(60000));
 		lose(LOSS_OUT, 0, 0, 0);
 	}
+	/* what came behind it has not to come again */
+	again = info_of(e.client).tcpi_bytes_retrans;
+	post = a_post(50000);
+	tell_bytes(e.client, post, strlen(post) - 50000);
+	lose(LOSS_OUT, 1, 0, 1);
+	tell_bytes(e.client, post + strlen(post) - 50000, 1000);
+	is_shed(&e, post + strlen(post) - 49000);
+	was_lost(LOSS_OUT, 1);
+	assert_true(info_of(e.client).tcpi_bytes_retrans - again < 25000);
 	lose(LOSS_OUT, 1, 0, 2);
 	is_shed(&e, GET_CHAT);
 	was_lost(LOSS_OUT, 2);
@@ -190,15 +210,6 @@ static void answer_changes(int family)
 }
 FAMILY_TEST(answer_changes)
 
-static struct tcp_info info_of(int fd)
-{
-	struct tcp_info info = {0};
-	socklen_t size = sizeof(info);
-
-	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-	return info;
-}
-
 /* What the request acknowledges the server hears of. */
 static void acknowledgement_goes_up(int family)
 {
@@ -298,6 +309,22 @@ static void probes_with_a_byte(int family)
 	goes_on(&e);
 }
 FAMILY_TEST(probes_with_a_byte)
+
+/* An old acknowledgement of a part of the answer, which the socket has never sent. */
+static void acknowledged_in_part(int family)
+{
+	struct ends e = shed_once(family);
+	struct spy s = spy_on(&e);
+	struct segment g;
+
+	is_shed(&e, GET_CHAT);
+	usleep(100000);
+	spy_catch_up(&s);
+	spy_send_ack(&s, s.last.ack - 100);
+	assert_false(spy_next(&s, &g, 50)); /* nobody objects */
+	goes_on(&e);
+}
+FAMILY_TEST(acknowledged_in_part)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -464,6 +491,7 @@ int main(void)
 		kept_test(test_corrupt_segments),
 		kept_test(test_keep_alive_probes),
 		kept_test(test_probes_with_a_byte),
+		kept_test(test_acknowledged_in_part),
 		kept_test(test_blocks_of_the_client),
 		kept_test(test_blocks_of_the_server),
 		kept_test(test_numbers_wrap),

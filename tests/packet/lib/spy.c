@@ -174,8 +174,8 @@ static uint16_t checksum(const struct segment *g, const uint8_t *frame, size_t n
 	return ~((total & 0xffff) + (total >> 16));
 }
 
-static void send_frame(struct spy *s, uint8_t flags, uint32_t seq, const void *payload, size_t n,
-		       bool corrupt)
+static void send_frame(struct spy *s, uint8_t flags, uint32_t seq, uint32_t ack,
+		       const void *payload, size_t n, bool corrupt)
 {
 	const struct segment *g = &s->last;
 	uint8_t frame[SPY_HEADERS + 2000];
@@ -185,6 +185,7 @@ static void send_frame(struct spy *s, uint8_t flags, uint32_t seq, const void *p
 	memcpy(frame, g->headers, g->data);
 	memcpy(frame + g->data, payload, n);
 	put32(frame + g->l4 + 4, seq);
+	put32(frame + g->l4 + 8, ack);
 	frame[g->l4 + 13] = flags;
 	if (g->l4 == ETH_HLEN + V6) {
 		put16(frame + ETH_HLEN + 4, total - g->l4);
@@ -202,11 +203,17 @@ static void send_frame(struct spy *s, uint8_t flags, uint32_t seq, const void *p
 void spy_send(struct spy *s, uint8_t flags, uint32_t back, const void *payload, size_t n)
 {
 	spy_catch_up(s);
-	send_frame(s, flags, s->next - back, payload, n, false);
+	send_frame(s, flags, s->next - back, s->last.ack, payload, n, false);
+}
+
+void spy_send_ack(struct spy *s, uint32_t ack)
+{
+	spy_catch_up(s);
+	send_frame(s, SPY_ACK, s->next, ack, "", 0, false);
 }
 
 void spy_send_corrupt(struct spy *s, const void *payload, size_t n)
 {
 	spy_catch_up(s);
-	send_frame(s, SPY_ACK | SPY_PSH, s->next, payload, n, true);
+	send_frame(s, SPY_ACK | SPY_PSH, s->next, s->last.ack, payload, n, true);
 }

@@ -43,6 +43,7 @@ void ends_cleanly(struct ends *e);
 
 /* A segment as the client would send it now, `back` bytes before the number that is due. */
 void spy_send(struct spy *s, uint8_t flags, uint32_t back, const void *payload, size_t n);
+void spy_send_ack(struct spy *s, uint32_t ack);
 void spy_send_corrupt(struct spy *s, const void *payload, size_t n);
 
 #endif
