@@ -30,6 +30,8 @@ int sw_pools_build(struct sw_live *live, const struct sw_config *conf, struct sw
 /* Puts pools that were built in the place of the running ones, and lets go what they do not
  * need. State, force and drain of pools of the same name are kept. */
 void sw_pools_replace(struct sw_live *live, struct sw_live_pool *pools, size_t n);
+/* Reads no worker's load any more, and closes the connections for that. */
+void sw_pools_stop_reading(struct sw_live *live);
 /* Lets go pools that were built and are not wanted after all. */
 void sw_pools_discard(struct sw_live *live, struct sw_live_pool *pools, size_t n);
 

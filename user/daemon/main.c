@@ -217,13 +217,13 @@ static void stop(struct daemon *d)
 {
 	struct sw_live *live = &d->live;
 
+	/* first: our own connections to the workers may be among those that were shed on */
+	sw_pools_stop_reading(live);
 	sw_planes_close(live, LINGER_MS);
 	sw_steering_free(live);
 	sw_control_close(d->control);
 	if (live->pools)
 		sw_pools_replace(live, NULL, 0);
-	if (live->scraper)
-		sw_scraper_free(live->scraper);
 	for (size_t i = 0; i < d->n_events; i++)
 		event_free(d->events[i]);
 	if (d->base)

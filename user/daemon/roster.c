@@ -199,3 +199,19 @@ void sw_pools_replace(struct sw_live *live, struct sw_live_pool *pools, size_t n
 	live->n_pools = n;
 	unclaim(pools, n);
 }
+
+void sw_pools_stop_reading(struct sw_live *live)
+{
+	if (!live->scraper)
+		return;
+	for (size_t i = 0; i < live->n_pools; i++)
+		for (size_t j = 0; j < live->pools[i].n_workers; j++) {
+			struct sw_live_worker *w = live->pools[i].workers[j];
+
+			if (w->target >= 0)
+				sw_scraper_remove(live->scraper, w->target);
+			w->target = -1;
+		}
+	sw_scraper_free(live->scraper);
+	live->scraper = NULL;
+}
