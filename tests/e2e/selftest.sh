@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The tools that the end-to-end tests rely on, held against each other on loopback: engine, checker
-# and load. No namespace, no BPF, no root. BUILD names the build directory.
+# The tools that the end-to-end tests rely on, held against each other on loopback: engine, checker,
+# load, echo and keeper. No namespace, no BPF, no root. BUILD names the build directory.
 
 BUILD=${BUILD:-build}
 HERE=$(dirname "$0")
-PORT=${PORT:-29470} # and the next two
+PORT=${PORT:-29470} # and those up to 29499
 ENGINE=127.0.0.1:$PORT
 LIAR=127.0.0.1:$((PORT + 1))
 SLOW=127.0.0.1:$((PORT + 2)) # an engine that takes longer than the test
+ECHO=127.0.0.1:$((PORT + 18))
 failed=0
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait 2>/dev/null' EXIT
@@ -55,7 +56,13 @@ pids+=($!)
 pids+=($!)
 "$HERE/liar.py" $((PORT + 1)) &
 pids+=($!)
+"$BUILD/echo" --listen "$ECHO" --listen "[::1]:$((PORT + 18))" &
+pids+=($!)
+"$HERE/meddler.py" $((PORT + 20)) $((PORT + 18)) &
+pids+=($!)
 until_up "$ENGINE"
+until_up "$ECHO"
+until_up 127.0.0.1:$((PORT + 27))
 until_up "$LIAR"
 until_up "$SLOW"
 
@@ -109,4 +116,16 @@ echo "# the load"
 out=$("$BUILD/load" --steps 20:1 "$ENGINE" | tail -1)
 check "what is offered is exact" is "$out" \
 	'.total >= 1 and .offered == 20 and .errors == 0 and .status["200"].count == 20'
+
+echo "# the keeper"
+check "sound" is "$("$BUILD/keeper" --requests 2000 --depth 4 --lifetime 100 "$ECHO")" \
+	'.served == 2000 and .errors == 0 and .connections > 64'
+check "sound, whole, one at a time, IPv6" is \
+	"$("$BUILD/keeper" --requests 500 --whole --body-max 5000 "[::1]:$((PORT + 18))")" '.served == 500'
+port=$((PORT + 20))
+for harm in none flipped flipped-up lost twice other-order stalled cut; do
+	out=$("$BUILD/keeper" --requests 100 --connections 2 --timeout-ms 500 127.0.0.1:$port 2>/dev/null)
+	check "noticed: $harm" is "$out" '(.errors > 0) == ('"$port > $((PORT + 20))"')'
+	((port++))
+done
 exit $failed
