@@ -142,7 +142,7 @@ static void load_programs(void)
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-static void put(struct bpf_map *map, const void *key, const void *value)
+void kept_put(struct bpf_map *map, const void *key, const void *value)
 {
 	if (bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
 		fail_msg("writing %s: %s", bpf_map__name(map), strerror(errno));
@@ -156,7 +156,7 @@ static void set_pool(enum sw_mode mode, enum sw_cause cause, bool armed, int64_t
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	pool.deadline_ns = now.tv_sec * 1000000000LL + now.tv_nsec + deadline_ms * 1000000;
-	put(kept.skel->maps.pools, &index, &pool);
+	kept_put(kept.skel->maps.pools, &index, &pool);
 }
 
 void pool_open(void)
@@ -195,7 +195,7 @@ void listener_flags(uint32_t flags)
 				.flags = flags};
 	uint32_t id = KEPT_ID;
 
-	put(kept.skel->maps.listeners, &id, &l);
+	kept_put(kept.skel->maps.listeners, &id, &l);
 }
 
 void path_is(enum sw_method method, const char *path, enum sw_path_action action,
@@ -205,7 +205,7 @@ void path_is(enum sw_method method, const char *path, enum sw_path_action action
 	struct sw_path_value value = {.action = action, .family = family};
 
 	memcpy(key.path, path, strlen(path));
-	put(kept.skel->maps.paths, &key, &value);
+	kept_put(kept.skel->maps.paths, &key, &value);
 }
 
 void exempt_client(int family, bool on)
@@ -215,60 +215,20 @@ void exempt_client(int family, bool on)
 
 	ends_address(family, CLIENT, key.addr);
 	if (on)
-		put(kept.skel->maps.exempt, &key, &one);
+		kept_put(kept.skel->maps.exempt, &key, &one);
 	else
 		bpf_map_delete_elem(bpf_map__fd(kept.skel->maps.exempt), &key);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
-
-static char texts[SW_CAUSES][SW_FAMILIES][KEPT_ANSWER + 1];
-
-const char *kept_answer(enum sw_cause cause, enum sw_family family)
-{
-	return texts[cause][family];
-}
-
-static void write_answer(uint32_t index, const char *text)
-{
-	struct sw_answer a = {.length = KEPT_ANSWER};
-	uint32_t sum = 0;
-
-	memcpy(a.bytes, text, a.length);
-	for (unsigned i = 0; i < a.length; i += 2)
-		sum += (uint8_t)a.bytes[i] | (uint8_t)a.bytes[i + 1] << 8;
-	sum = (sum & 0xffff) + (sum >> 16);
-	a.sum = htole16((sum & 0xffff) + (sum >> 16));
-	put(kept.skel->maps.answers, &index, &a);
-}
-
-void rewrite_answers(const char *word)
-{
-	static const char head[] = "HTTP/1.1 529 Overloaded\r\nContent-Type: text/plain\r\n"
-				   "Content-Length: %3d\r\n\r\n";
-	int body = KEPT_ANSWER - (sizeof(head) - 1) + 1; /* %3d is a digit longer than its number */
-
-	for (unsigned i = 0; i < SW_CAUSES * SW_FAMILIES; i++) {
-		char *text = texts[i / SW_FAMILIES][i % SW_FAMILIES];
-		int n = snprintf(text, KEPT_ANSWER + 1, head, body);
-
-		n += snprintf(text + n, KEPT_ANSWER + 1 - n, "%s cause %d family %d ", word,
-			      i / SW_FAMILIES, i % SW_FAMILIES);
-		memset(text + n, '.', KEPT_ANSWER - n);
-		for (unsigned variant = 0; variant < SW_VARIANTS; variant++)
-			write_answer(SW_ANSWER_INDEX(KEPT_SET, i / SW_FAMILIES, i % SW_FAMILIES,
-						     variant) +
-					     SW_ANSWERS_KEEP,
-				     text);
-	}
-}
+/* ---- content of the maps ----------------------------------------------------------------------
+ */
 
 static void fill_maps(void)
 {
 	struct sw_port port = {.any4 = KEPT_ID, .any6 = KEPT_ID};
 	uint32_t number = KEPT_PORT;
 
-	put(kept.skel->maps.ports, &number, &port);
+	kept_put(kept.skel->maps.ports, &number, &port);
 	path_is(SW_METHOD_POST, "/v1/chat/completions", SW_PATH_SHED, SW_FAMILY_DEFAULT);
 	path_is(SW_METHOD_POST, "/v1/messages", SW_PATH_SHED, SW_FAMILY_ANTHROPIC);
 	path_is(SW_METHOD_GET, "/health", SW_PATH_PASS, SW_FAMILY_DEFAULT);
@@ -393,6 +353,6 @@ int kept_settle(void **state)
 	ends_close_all();
 	while (!bpf_map_get_next_key(bpf_map__fd(kept.skel->maps.flows), NULL, &key))
 		bpf_map_delete_elem(bpf_map__fd(kept.skel->maps.flows), &key);
-	put(kept.skel->maps.flow_use, &zero, &zero);
+	kept_put(kept.skel->maps.flow_use, &zero, &zero);
 	return 0;
 }

@@ -47,6 +47,9 @@ void kept_enter(enum side side);
 void kept_run(enum side side, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void kept_sysctl(enum side side, const char *name, const char *value);
 
+struct bpf_map;
+void kept_put(struct bpf_map *map, const void *key, const void *value);
+
 /* ---- levers */
 void pool_open(void);  /* and nobody is followed */
 void pool_armed(void); /* open, but connections are followed */
@@ -68,6 +71,7 @@ void fill_flows(void);	   /* with connections that there are not; they are not i
 const char *kept_answer(enum sw_cause cause, enum sw_family family);
 /* Rewrites all of them, as a reload does. */
 void rewrite_answers(const char *word);
+void cut_answers(void); /* to another length */
 
 /* ---- a wire that loses: after `skip` segments with so much payload at least, `count` of them */
 void lose(enum loss_way way, uint32_t payload, uint32_t skip, uint32_t count);
