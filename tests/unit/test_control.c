@@ -34,7 +34,8 @@ static struct sw_pool_conf pool_confs[2] = {
 static struct sw_listener_conf listener_confs[1] = {{.v4 = true, .v6 = true, .port = 8000}};
 static struct sw_config conf = {
 	.pools = pool_confs, .n_pools = 2, .listeners = listener_confs, .n_listeners = 1};
-static struct sw_live_worker worker = {.conf = worker_confs, .error = {"it is \xff away"}};
+static struct sw_feed feed = {.failing = -EIO, .error = {"it is \xff away"}};
+static struct sw_live_worker worker = {.conf = worker_confs, .feeds = &feed, .n_feeds = 1};
 static struct sw_live_worker *workers[] = {&worker};
 static struct sw_live_pool pools[2];
 static struct sw_live_gate gates[2];

@@ -61,6 +61,24 @@ enum sw_level sw_build_log_level(const struct sw_place *top, const char *text)
 	return (enum sw_level)sw_take_choice(top, "log_level", text, levels, SW_INFO);
 }
 
+/* Over TCP anybody may ask who can send a packet there, so a token is a must. */
+static void build_control_tcp(const struct sw_place *top, const struct sw_doc *doc,
+			      struct sw_config *c)
+{
+	struct sw_error error;
+
+	c->control_token_file =
+		sw_take_path(top, "control_token_file", doc->control_token_file, PATH_MAX);
+	if (doc->control_tcp && sw_parse_endpoint(doc->control_tcp, &c->control_tcp, &error))
+		sw_bad(top, "control_tcp", "%s", error.text);
+	if (doc->control_tcp && !doc->control_token_file)
+		sw_bad(top, "control_token_file",
+		       "missing; it has to be given with control_tcp: a file with a secret of 16 "
+		       "bytes or more");
+	if (!doc->control_tcp && doc->control_token_file)
+		sw_bad(top, "control_token_file", "never used; allowed: with control_tcp");
+}
+
 static void build_daemon(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c)
 {
 	static const char *const modes[] = {"auto", "xdp", "xdp-generic", "tc", NULL};
@@ -69,6 +87,8 @@ static void build_daemon(const struct sw_place *top, const struct sw_doc *doc, s
 	c->log_level = sw_build_log_level(top, doc->log_level);
 	c->control = sw_build_control(top, doc->control);
 	c->pin_root = sw_build_pin_root(top, doc->pin_root);
+	build_control_tcp(top, doc, c);
+	c->state_file = sw_take_path(top, "state_file", doc->state_file, PATH_MAX / 2);
 	c->heartbeat_ms =
 		(unsigned)sw_take_uint(top, "heartbeat_ms", doc->heartbeat_ms, 10, 10000, 200);
 	c->established_flows =
@@ -96,6 +116,7 @@ int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,
 	c->file = sw_take_text(&top, NULL, origin->file);
 	build_daemon(&top, doc, c);
 	build_interfaces(&top, doc, c);
+	sw_build_dynamo(&top, &doc->dynamo, &c->dynamo);
 	sw_build_pools(&top, doc, c, traits);
 	sw_build_listeners(&top, doc, c, traits);
 	sw_check_steer(&top, doc, c);

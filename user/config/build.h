@@ -30,6 +30,11 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *doc
 /* How a pool is steered and counted. */
 void sw_build_steer(const struct sw_place *pool, const struct sw_doc_pool *doc,
 		    struct sw_steer_conf *s);
+/* NVIDIA Dynamo's part of the daemon, and of a pool: its model, and what of it is discovered. */
+void sw_build_dynamo(const struct sw_place *top, const struct sw_doc_dynamo *doc,
+		     struct sw_dynamo_conf *c);
+void sw_build_discover(const struct sw_place *pool, const struct sw_doc_pool *doc,
+		       struct sw_pool_conf *p);
 void sw_build_listeners(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c,
 			const struct sw_traits *traits);
 /* The complete table of one listener's paths: built-in ones and the operator's. */

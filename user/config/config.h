@@ -32,6 +32,28 @@ struct sw_source_conf { /* where one worker's load is read */
 	bool insecure;
 };
 
+enum sw_store { SW_STORE_NONE, SW_STORE_ETCD, SW_STORE_FILE };
+
+/* NVIDIA Dynamo's membership and event plane: which workers there are, and their live load. */
+struct sw_dynamo_conf {
+	enum sw_store store; /* where instances, model cards and event channels are registered */
+	char **etcd;	     /* base URLs of the members' JSON gateways, tried in turn */
+	size_t n_etcd;
+	char *etcd_user, *etcd_password_file, *etcd_ca_file;
+	char *store_path; /* directory of the file store */
+	char **zmq;	  /* publishers' or brokers' endpoints, "tcp://HOST:PORT" or "ipc://PATH" */
+	size_t n_zmq;
+	bool zmq_broker; /* those are brokers: topics are whole subjects, events come repeatedly */
+	char **nats;	 /* servers, "nats://HOST:PORT" */
+	size_t n_nats;
+	char *nats_credentials_file;
+};
+
+/* Workers of a pool that Dynamo's membership tells. NULL: any. */
+struct sw_discover_conf {
+	char *namespace, *component, *endpoint;
+};
+
 struct sw_endpoint {
 	uint8_t addr[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;	  /* 0: not given */
@@ -40,11 +62,13 @@ struct sw_endpoint {
 struct sw_worker_conf {
 	char *name; /* defaults to host:port of the URL, or to the address */
 	uint32_t start_rank;
-	int32_t dp_size;	      /* -1: not known */
-	struct sw_source_conf source; /* url NULL: its load is not read (steered pools only) */
-	struct sw_endpoint at;	      /* where it takes requests; of the URL when that has an IP */
-	double share;		      /* of its slots that this host may use, 0 < share <= 1; 1.0 */
-	bool drain;		      /* no new connections */
+	int32_t dp_size;		/* -1: not known */
+	struct sw_source_conf source;	/* url NULL: its load is not scraped; others may tell it */
+	bool has_worker_id, discovered; /* membership gave it */
+	uint64_t worker_id;		/* Dynamo's, by which its event plane knows it */
+	struct sw_endpoint at; /* where it takes requests; of the URL when that has an IP */
+	double share;	       /* of its slots that this host may use, 0 < share <= 1; 1.0 */
+	bool drain;	       /* no new connections */
 	uint64_t engine_limit, queue_limit; /* N and Q; N 0: no cap */
 };
 
@@ -74,6 +98,8 @@ struct sw_steer_conf {
 
 struct sw_pool_conf {
 	char *name;
+	char *model;			   /* what it serves; its name unless given */
+	struct sw_discover_conf *discover; /* NULL: `workers` are all there are */
 	struct sw_limits limits;
 	struct sw_ageing ageing;
 	struct sw_answer_spec answer; /* body[] strings owned here */
@@ -117,7 +143,11 @@ struct sw_config {
 	char **interfaces;
 	size_t n_interfaces;
 	enum sw_attach attach;
-	char *control;			    /* unix socket path */
+	char *control;			/* unix socket path */
+	struct sw_endpoint control_tcp; /* port 0: the control interface is not on TCP */
+	char *control_token_file;	/* of whoever asks over TCP; given if that is */
+	char *state_file;		/* thresholds set over the API; NULL: not kept */
+	struct sw_dynamo_conf dynamo;
 	char *pin_root;			    /* default /sys/fs/bpf/spillway */
 	unsigned heartbeat_ms, deadline_ms; /* default 200, 2000 */
 	unsigned established_flows; /* followed and translated connections of a namespace, at most;

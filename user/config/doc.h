@@ -12,6 +12,7 @@ struct sw_doc_worker {
 	char *period_ms, *timeout_ms, *bearer_token_file, *ca_file, *insecure, *netns;
 	char *data_parallel_start_rank, *data_parallel_size;
 	char *address, *share, *drain, *engine_request_limit, *request_queue_limit;
+	char *worker_id;
 };
 
 struct sw_doc_thresholds {
@@ -26,7 +27,20 @@ struct sw_doc_retry_after {
 	char *min, *max;
 };
 
+struct sw_doc_discover {
+	char *namespace, *component, *endpoint;
+};
+
+struct sw_doc_dynamo {
+	char *store, *store_path, *etcd_user, *etcd_password_file, *etcd_ca_file;
+	char *zmq_broker, *nats_credentials_file;
+	char **etcd, **zmq, **nats;
+	unsigned etcd_count, zmq_count, nats_count;
+};
+
 struct sw_doc_pool {
+	char *model;
+	struct sw_doc_discover *discover;
 	char *name, *engine, *preset, *overload_status, *body, *retry_after_ms, *max_answer_bytes;
 	char *observe, *stale_after_ms, *on_stale, *hold_for_ms, *release_ratio, *min_hold_ms;
 	struct sw_doc_thresholds thresholds;
@@ -56,7 +70,8 @@ struct sw_doc_listener {
 
 struct sw_doc {
 	char *mode, *control, *pin_root, *heartbeat_ms, *deadline_ms, *log_level;
-	char *established_flows;
+	char *established_flows, *control_tcp, *control_token_file, *state_file;
+	struct sw_doc_dynamo dynamo;
 	char **interfaces;
 	struct sw_doc_pool *pools;
 	struct sw_doc_listener *listeners;

@@ -21,7 +21,33 @@ static void free_pool(struct sw_pool_conf *p)
 	free(p->steer.netns);
 	for (int f = 0; f < SW_FAMILIES; f++)
 		free((char *)p->answer.body[f]);
+	if (p->discover) {
+		free(p->discover->namespace);
+		free(p->discover->component);
+		free(p->discover->endpoint);
+	}
+	free(p->discover);
+	free(p->model);
 	free(p->name);
+}
+
+static void free_texts(char **texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+static void free_dynamo(struct sw_dynamo_conf *d)
+{
+	free_texts(d->etcd, d->n_etcd);
+	free_texts(d->zmq, d->n_zmq);
+	free_texts(d->nats, d->n_nats);
+	free(d->etcd_user);
+	free(d->etcd_password_file);
+	free(d->etcd_ca_file);
+	free(d->store_path);
+	free(d->nats_credentials_file);
 }
 
 static void free_listener(struct sw_listener_conf *l)
@@ -37,17 +63,18 @@ void sw_config_free(struct sw_config *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->n_interfaces; i++)
-		free(c->interfaces[i]);
 	for (size_t i = 0; i < c->n_pools; i++)
 		free_pool(&c->pools[i]);
 	for (size_t i = 0; i < c->n_listeners; i++)
 		free_listener(&c->listeners[i]);
-	free(c->interfaces);
+	free_texts(c->interfaces, c->n_interfaces);
+	free_dynamo(&c->dynamo);
 	free(c->pools);
 	free(c->listeners);
 	free(c->file);
 	free(c->control);
+	free(c->control_token_file);
+	free(c->state_file);
 	free(c->pin_root);
 	free(c);
 }

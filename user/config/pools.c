@@ -213,6 +213,7 @@ static void build_pool(const struct sw_place *at, const struct sw_doc_pool *d,
 	int engine = sw_take_engine(at, d->engine, -1);
 
 	p->name = sw_take_name(at, "name", d->name);
+	sw_build_discover(at, d, p);
 	p->observe = sw_take_bool(at, "observe", d->observe);
 	build_limits(at, d, p);
 	build_ageing(at, d, &p->ageing);

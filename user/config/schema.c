@@ -37,6 +37,7 @@ static const cyaml_schema_field_t worker_fields[] = {
 	TEXT("request_queue_limit", OPT, T, request_queue_limit),
 	TEXT("share", OPT, T, share),
 	TEXT("drain", OPT, T, drain),
+	TEXT("worker_id", OPT, T, worker_id),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t worker = ENTRY(worker_fields, T);
@@ -72,9 +73,36 @@ static const cyaml_schema_field_t retry_after_fields[] = {
 };
 #undef T
 
+#define T struct sw_doc_discover
+static const cyaml_schema_field_t discover_fields[] = {
+	TEXT("namespace", OPT, T, namespace),
+	TEXT("component", OPT, T, component),
+	TEXT("endpoint", OPT, T, endpoint),
+	CYAML_FIELD_END,
+};
+#undef T
+
+#define T struct sw_doc_dynamo
+static const cyaml_schema_field_t dynamo_fields[] = {
+	TEXT("store", OPT, T, store),
+	LIST("etcd", OPT, T, etcd, &text),
+	TEXT("etcd_user", OPT, T, etcd_user),
+	TEXT("etcd_password_file", OPT, T, etcd_password_file),
+	TEXT("etcd_ca_file", OPT, T, etcd_ca_file),
+	TEXT("store_path", OPT, T, store_path),
+	LIST("zmq", OPT, T, zmq, &text),
+	TEXT("zmq_broker", OPT, T, zmq_broker),
+	LIST("nats", OPT, T, nats, &text),
+	TEXT("nats_credentials_file", OPT, T, nats_credentials_file),
+	CYAML_FIELD_END,
+};
+#undef T
+
 #define T struct sw_doc_pool
 static const cyaml_schema_field_t pool_fields[] = {
 	TEXT("name", MUST, T, name),
+	TEXT("model", OPT, T, model),
+	CYAML_FIELD_MAPPING_PTR("discover", CYAML_FLAG_POINTER | OPT, T, discover, discover_fields),
 	TEXT("engine", OPT, T, engine),
 	TEXT("preset", OPT, T, preset),
 	TEXT("overload_status", OPT, T, overload_status),
@@ -136,6 +164,10 @@ static const cyaml_schema_field_t doc_fields[] = {
 	LIST("interfaces", OPT, T, interfaces, &text),
 	TEXT("mode", OPT, T, mode),
 	TEXT("control", OPT, T, control),
+	TEXT("control_tcp", OPT, T, control_tcp),
+	TEXT("control_token_file", OPT, T, control_token_file),
+	TEXT("state_file", OPT, T, state_file),
+	CYAML_FIELD_MAPPING("dynamo", OPT, T, dynamo, dynamo_fields),
 	TEXT("pin_root", OPT, T, pin_root),
 	TEXT("heartbeat_ms", OPT, T, heartbeat_ms),
 	TEXT("deadline_ms", OPT, T, deadline_ms),

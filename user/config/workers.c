@@ -199,6 +199,8 @@ static void build_worker(const struct sw_place *at, const struct sw_doc_worker *
 		       "counts connections");
 	w->name = sw_take_name(at, "name", d->name);
 	build_source(at, d, engine, w);
+	w->has_worker_id = d->worker_id != NULL;
+	w->worker_id = sw_take_uint(at, "worker_id", d->worker_id, 0, UINT64_MAX, 0);
 	if (d->address)
 		build_address(at, d->address, w);
 }
@@ -245,7 +247,7 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, 
 	}
 	if (d->request_queue_limit && !limited)
 		sw_warn(pool, QUEUE_KEY, "does nothing without engine_request_limit");
-	if (!d->workers_count)
+	if (!d->workers_count && !p->discover)
 		sw_warn(pool, "workers", "none, so '%s' is unavailable and answered with 503",
 			p->name);
 }

@@ -61,3 +61,18 @@ bool sw_live_forced(const struct sw_live_pool *pool, uint64_t now_ms)
 {
 	return pool->force != SW_FORCE_AUTO && now_ms < pool->force_until_ms;
 }
+
+const char *sw_live_worker_error(const struct sw_live_worker *w)
+{
+	for (size_t i = 0; i < w->n_feeds; i++)
+		if (w->feeds[i].failing)
+			return w->feeds[i].error.text;
+	return "";
+}
+
+const char *sw_feed_kind_name(enum sw_feed_kind kind)
+{
+	static const char *const names[SW_FEEDS] = {"scrape", "push", "events"};
+
+	return names[kind];
+}

@@ -19,6 +19,7 @@
 #include "policy/slots.h"
 #include "sources/scrape.h"
 
+struct sw_hub;
 struct sw_live;
 struct sw_live_pool;
 struct sw_steering;
@@ -26,17 +27,36 @@ struct sw_steering;
 /* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
 #define SW_MAX_CHECKS (SW_MAX_RANKS * SW_LIMITS)
 
+enum sw_feed_kind {
+	SW_FEED_SCRAPE, /* its metrics page */
+	SW_FEED_PUSH,	/* POST /v1/load */
+	SW_FEED_EVENTS, /* Dynamo's event plane, one feed for each publisher */
+	SW_FEEDS
+};
+
+/* Somebody who tells the load of a worker. */
+struct sw_feed {
+	enum sw_feed_kind kind;
+	uint64_t publisher;	 /* of events; 0 otherwise */
+	uint64_t told, failures; /* times that something came, and of those that it was no load */
+	uint64_t at_ms;		 /* of the last load; 0: none yet */
+	struct sw_error error;	 /* of the last time; empty: a load came */
+	int failing;		 /* negative errno of it, 0: a load came */
+	struct sw_report *ranks; /* the last one of each rank that it told of */
+	uint64_t *rank_ms;	 /* and when that came */
+	size_t n_ranks;
+};
+
 struct sw_live_worker {
 	const struct sw_worker_conf *conf;
 	struct sw_live_pool *pool;
 	struct sw_worker load;
-	int target;		/* id of its scrape */
-	struct sw_error error;	/* of the last scrape; empty: it succeeded */
-	int failing;		/* negative errno of the last scrape, 0: it succeeded */
+	int target;	       /* id of its scrape */
+	struct sw_feed *feeds; /* in the order in which they were first heard */
+	size_t n_feeds;
 	bool inert[SW_LIMITS];	/* told to be inert */
 	uint64_t busy_since_ms; /* of the last change to busy */
-	uint64_t scrapes, failures;
-	bool claimed; /* during a reload: the new configuration keeps it */
+	bool claimed;		/* during a reload: the new configuration keeps it */
 
 	int id;			 /* of its slot row; -1: it is neither steered nor counted */
 	uint32_t cap;		 /* its slots as this host may use them; SW_NO_CAP */
@@ -118,6 +138,7 @@ struct sw_live {
 	struct sw_listener_counts *offsets; /* by the same index: see totals.h */
 	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
 	struct sw_steering *steering;	    /* what the daemon has for that */
+	struct sw_hub *hub;		    /* who follows events; NULL: nobody can */
 	struct sw_live_leaving *leaving;
 	size_t n_leaving;
 	struct sw_recount recount; /* the last one that corrected something */
@@ -136,6 +157,9 @@ const struct sw_live_plane *sw_live_plane_of(const struct sw_live *live,
 const char *sw_live_danger(const struct sw_live *live, size_t index);
 /* Are its new connections left to the stack? Only where it is guarded. */
 bool sw_live_passes_new(const struct sw_live *live, size_t index);
+/* What the last failure of any feed of a worker says; empty while all go well. */
+const char *sw_live_worker_error(const struct sw_live_worker *w);
+const char *sw_feed_kind_name(enum sw_feed_kind kind); /* "scrape", "push", "events" */
 /* The pool of that name, or NULL. */
 struct sw_live_pool *sw_live_find_pool(const struct sw_live *live, const char *name);
 

@@ -137,16 +137,25 @@ static double source_age(const struct sw_live_worker *w, uint64_t now_ms)
 	return w->load.reported_ms ? (double)(now_ms - w->load.reported_ms) / 1e3 : NAN;
 }
 
+/* How often its page was asked for, or how often in vain. */
+static uint64_t told(const struct sw_live_worker *w, bool in_vain)
+{
+	for (size_t i = 0; i < w->n_feeds; i++)
+		if (w->feeds[i].kind == SW_FEED_SCRAPE)
+			return in_vain ? w->feeds[i].failures : w->feeds[i].told;
+	return 0;
+}
+
 static double scrapes(const struct sw_live_worker *w, uint64_t now_ms)
 {
 	(void)now_ms;
-	return (double)w->scrapes;
+	return (double)told(w, false);
 }
 
 static double failures(const struct sw_live_worker *w, uint64_t now_ms)
 {
 	(void)now_ms;
-	return (double)w->failures;
+	return (double)told(w, true);
 }
 
 static double dropped(const struct sw_live_worker *w, uint64_t now_ms)

@@ -213,6 +213,28 @@ static json_t *recount_json(const struct sw_live *live)
 
 /* ---- pools ------------------------------------------------------------------------------- */
 
+static json_t *sources_json(const struct sw_live_worker *w, uint64_t now_ms)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < w->n_feeds; i++) {
+		const struct sw_feed *f = &w->feeds[i];
+		uint64_t at = f->at_ms;
+
+		json_array_append_new(
+			out,
+			json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "kind",
+				  sw_feed_kind_name(f->kind), "publisher",
+				  f->kind == SW_FEED_EVENTS
+					  ? json_sprintf("%llx", (unsigned long long)f->publisher)
+					  : json_null(),
+				  "age_ms", age(at ? now_ms - at : UINT64_MAX), "told",
+				  (json_int_t)f->told, "failures", (json_int_t)f->failures, "error",
+				  text(f->error.text)));
+	}
+	return out;
+}
+
 static json_t *worker_json(const struct sw_live_worker *w, uint64_t now_ms)
 {
 	const struct sw_pool_conf *pool = w->pool->conf;
@@ -224,15 +246,16 @@ static json_t *worker_json(const struct sw_live_worker *w, uint64_t now_ms)
 	if (n > SW_MAX_CHECKS)
 		n = SW_MAX_CHECKS;
 	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:o, s:o, s:o, "
-			 "s:o}",
+			 "s:o, s:o}",
 			 "name", text(w->conf->name), "url", text(w->conf->source.url), "at",
 			 endpoint(&w->conf->at), "busy", w->load.busy, "busy_ms",
 			 lasting(w->load.busy, w->busy_since_ms, now_ms), "suspect", w->suspect,
 			 "suspect_ms", lasting(w->suspect, w->suspect_since_ms, now_ms), "drain",
 			 w->drain, "drain_ms", lasting(w->drain, w->drain_since_ms, now_ms),
 			 "stale", w->load.stale, "age_ms", age(at ? now_ms - at : UINT64_MAX),
-			 "error", text(w->error.text), "slots", worker_slots_json(w), "ranks",
-			 ranks_json(&w->load, checks, n), "checks", checks_json(checks, n, -1));
+			 "error", text(sw_live_worker_error(w)), "slots", worker_slots_json(w),
+			 "ranks", ranks_json(&w->load, checks, n), "checks",
+			 checks_json(checks, n, -1), "sources", sources_json(w, now_ms));
 }
 
 /* The furthest that any namespace's programs go for this pool. */

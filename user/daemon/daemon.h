@@ -12,13 +12,24 @@
 
 /* ---- pools.c: workers' load in, states of pools out --------------------------------------- */
 
-/* The scraper's callback; `arg` is the struct sw_live_worker. */
-void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
-		       const struct sw_error *err);
+/* Takes a worker's load in and decides anew over its pool. */
+void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *reports,
+		    uint64_t now_ms);
 /* Decides anew over one pool and, when that changed something, tells the kernel. */
 void sw_pool_update(struct sw_live_pool *pool);
 /* Once a second: ageing, expiry of forces, all decisions. */
 void sw_pools_tick(struct sw_live *live);
+
+/* ---- feeds.c: who tells a worker's load ---------------------------------------------------- */
+
+/* Somebody told the load of a worker: n reports, or (n < 0, a negative errno) something that is no
+ * load, as `err` says. */
+void sw_worker_told(struct sw_live_worker *w, enum sw_feed_kind kind, uint64_t publisher, int n,
+		    const struct sw_report *reports, const struct sw_error *err);
+/* The scraper's callback; `arg` is the struct sw_live_worker. */
+void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
+		       const struct sw_error *err);
+void sw_feeds_free(struct sw_live_worker *w);
 
 /* ---- roster.c: which pools and workers there are ------------------------------------------ */
 

@@ -110,37 +110,12 @@ void sw_pools_tick(struct sw_live *live)
 
 /* ---- reports ----------------------------------------------------------------------------- */
 
-static void note_failure(struct sw_live_worker *w, int err, const struct sw_error *why)
+void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *reports,
+		    uint64_t now_ms)
 {
-	w->failures++;
-	w->error = *why;
-	if (w->failing != err)
-		sw_log(SW_WARN, "pool %s: worker %s: no load: %s", w->pool->conf->name,
-		       w->conf->name, why->text);
-	w->failing = err;
-}
+	uint64_t dropped = w->load.dropped;
 
-static void note_success(struct sw_live_worker *w)
-{
-	if (w->failing)
-		sw_log(SW_INFO, "pool %s: worker %s: load is read again from %s",
-		       w->pool->conf->name, w->conf->name, w->conf->source.url);
-	w->failing = 0;
-	w->error.text[0] = '\0';
-}
-
-void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
-		       const struct sw_error *err)
-{
-	struct sw_live_worker *w = arg;
-	uint64_t now_ms = sw_now_ms(), dropped = w->load.dropped;
-
-	w->scrapes++;
-	if (n < 0)
-		note_failure(w, n, err);
-	else
-		note_success(w);
-	for (int i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		sw_worker_report(&w->load, &w->pool->conf->limits, &reports[i], now_ms);
 	if (!dropped && w->load.dropped)
 		sw_log(SW_WARN,

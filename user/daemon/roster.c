@@ -12,6 +12,7 @@ static void free_worker(struct sw_live *live, struct sw_live_worker *w)
 {
 	if (w->target >= 0)
 		sw_scraper_remove(live->scraper, w->target);
+	sw_feeds_free(w);
 	free(w);
 }
 
