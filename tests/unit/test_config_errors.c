@@ -15,11 +15,11 @@
 
 #include "lib/conf.h"
 
-#define POOL_KEYS                                                                                  \
-	"name, engine, preset, overload_status, body, templates, retry_after, retry_after_ms, "    \
-	"max_answer_bytes, observe, thresholds, stale_after_ms, on_stale, hold_for_ms, "           \
-	"release_ratio, min_hold_ms, workers, steer, virtual, cgroup, netns, on_full, "            \
-	"refuse_errno, pooled_upstreams, idle_close_after_ms, engine_request_limit, "              \
+#define POOL_KEYS                                                                                                \
+	"name, model, discover, engine, preset, overload_status, body, templates, retry_after, retry_after_ms, " \
+	"max_answer_bytes, observe, thresholds, stale_after_ms, on_stale, hold_for_ms, "                         \
+	"release_ratio, min_hold_ms, workers, steer, virtual, cgroup, netns, on_full, "                          \
+	"refuse_errno, pooled_upstreams, idle_close_after_ms, engine_request_limit, "                            \
 	"request_queue_limit, count, report_lag_ms"
 #define ENGINES "vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy"
 
@@ -42,7 +42,7 @@ static void not_yaml(void **state)
 		 "column 1 (indent with spaces only)"},
 		{"hello\n",
 		 "c.yaml:1: not a mapping; allowed: KEY: VALUE with the keys interfaces, "
-		 "mode, control, pin_root, heartbeat_ms, deadline_ms, established_flows, "
+		 "mode, control, control_tcp, control_token_file, state_file, dynamo, pin_root, heartbeat_ms, deadline_ms, established_flows, "
 		 "log_level, pools, listeners"},
 		{"[1]: 2\n", "c.yaml:1: a key is not text; allowed: KEY: VALUE"},
 	};
@@ -66,10 +66,11 @@ static void schema(void **state)
 		 "c.yaml:3: pools[0].workers[0].url: unknown key; did you mean 'name'? allowed: name, "
 		 "scrape, address, engine, kv_total, max_num_batched_tokens, period_ms, timeout_ms, "
 		 "bearer_token_file, ca_file, insecure, netns, data_parallel_start_rank, "
-		 "data_parallel_size, engine_request_limit, request_queue_limit, share, drain"},
+		 "data_parallel_size, engine_request_limit, request_queue_limit, share, drain, "
+		 "worker_id"},
 		{"interface: [lo]\n" POOL(""),
 		 "c.yaml:1: interface: unknown key; did you mean 'interfaces'? allowed: interfaces, "
-		 "mode, control, pin_root, heartbeat_ms, deadline_ms, established_flows, log_level, "
+		 "mode, control, control_tcp, control_token_file, state_file, dynamo, pin_root, heartbeat_ms, deadline_ms, established_flows, log_level, "
 		 "pools, listeners"},
 		{POOL("    observe: true\n    observe: false\n"),
 		 "c.yaml:6: pools[0].observe: given twice, first on line 5; allowed: once"},
