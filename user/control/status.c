@@ -412,6 +412,13 @@ static json_t *listener_json(const struct sw_live *live, size_t index)
 			 (json_int_t)t.would_shed, "established", kept_json(&t));
 }
 
+/* How near the heartbeats ever came to the deadline past which nothing is shed. */
+static json_t *heartbeat_json(const struct sw_live *live)
+{
+	return json_pack("{s:I, s:I}", "margin_ms", (json_int_t)(live->least_margin_ns / 1000000),
+			 "deadline_ms", (json_int_t)live->conf->deadline_ms);
+}
+
 json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 {
 	json_t *planes = json_array(), *listeners = json_array();
@@ -424,6 +431,7 @@ json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 	json_object_set_new(status, "version", json_string(SW_VERSION));
 	json_object_set_new(status, "uptime_ms",
 			    json_integer((json_int_t)(now_ms - live->started_ms)));
+	json_object_set_new(status, "heartbeat", heartbeat_json(live));
 	json_object_set_new(status, "planes", planes);
 	json_object_set_new(status, "listeners", listeners);
 	json_object_set_new(status, "leaving", leaving_json(live, now_ms));
