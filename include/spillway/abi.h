@@ -162,9 +162,25 @@ enum sw_path_action {
 	SW_PATH_PASS = 2, /* an operator's explicit exception; it wins over a pattern */
 };
 
+/* What kind of request it is: one counter of what was shed for each. */
+enum sw_api_endpoint {
+	SW_API_EP_OTHER,
+	SW_API_EP_COMPLETIONS,
+	SW_API_EP_CHAT_COMPLETIONS,
+	SW_API_EP_EMBEDDINGS,
+	SW_API_EP_IMAGES,
+	SW_API_EP_VIDEOS,
+	SW_API_EP_AUDIOS,
+	SW_API_EP_RESPONSES,
+	SW_API_EP_ANTHROPIC_MESSAGES,
+	SW_API_EP_TENSOR,
+	SW_API_ENDPOINTS
+};
+
 struct sw_path_value {
-	__u16 action; /* enum sw_path_action */
-	__u16 family; /* enum sw_family */
+	__u16 action;  /* enum sw_path_action */
+	__u8 family;   /* enum sw_family */
+	__u8 endpoint; /* enum sw_api_endpoint */
 };
 
 /* prefixes[i]: what stands before a {name}; `length` 0 ends the table. */

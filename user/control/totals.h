@@ -13,6 +13,7 @@ struct sw_totals {
 	struct sw_listener_counts packets;	/* by reason */
 	uint64_t shed, handed_over, would_shed; /* what they mean in requests */
 	uint64_t shed_kept;			/* of those shed, on connections that were kept */
+	uint64_t endpoints[SW_API_ENDPOINTS];	/* those shed, by enum sw_api_endpoint */
 };
 
 /* The listener at `index` in the configuration. Zero where it is not guarded now. */
