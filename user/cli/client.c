@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Questions to the daemon over its unix socket. */
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/client.h"
 
 #define TIMEOUT_S 10L
-
-struct reply {
-	char *text;
-	size_t length;
-};
 
 int cli_fail(int code, const char *fmt, ...)
 {
@@ -36,98 +30,110 @@ void cli_print_json(const json_t *j)
 
 static size_t take(char *data, size_t size, size_t n, void *arg)
 {
-	struct reply *r = arg;
-	char *text = realloc(r->text, r->length + size * n + 1);
+	struct cli_exchange *x = arg;
+	char *text = realloc(x->text, x->length + size * n + 1);
 
 	if (!text)
 		return 0;
-	memcpy(text + r->length, data, size * n);
-	r->text = text;
-	r->length += size * n;
-	r->text[r->length] = '\0';
+	memcpy(text + x->length, data, size * n);
+	x->text = text;
+	x->length += size * n;
+	x->text[x->length] = '\0';
 	return size * n;
 }
 
-static CURLcode transfer(CURL *curl, const struct cli_options *o, const char *path,
-			 const char *body, struct reply *r)
+int cli_exchange_begin(struct cli_exchange *x, const struct cli_options *o, const char *path,
+		       const json_t *body)
 {
-	struct curl_slist *type = NULL;
 	char url[1024];
-	CURLcode e;
 
-	snprintf(url, sizeof(url), "http://spillwayd%s", path);
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->control);
-	curl_easy_setopt(curl, CURLOPT_PROXY, "");
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, TIMEOUT_S);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, r);
-	if (body) {
-		type = curl_slist_append(NULL, "Content-Type: application/json");
-		curl_easy_setopt(curl, CURLOPT_HTTPHEADER, type);
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
+	*x = (struct cli_exchange){.curl = curl_easy_init(), .o = o};
+	if (body)
+		x->body = json_dumps(body, JSON_COMPACT);
+	if (!x->curl || (body && !x->body)) {
+		curl_easy_cleanup(x->curl);
+		free(x->body);
+		return -ENOMEM;
 	}
-	e = curl_easy_perform(curl);
-	curl_slist_free_all(type);
-	return e;
+	snprintf(url, sizeof(url), "http://spillwayd%s", path);
+	curl_easy_setopt(x->curl, CURLOPT_URL, url);
+	curl_easy_setopt(x->curl, CURLOPT_UNIX_SOCKET_PATH, o->control);
+	curl_easy_setopt(x->curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(x->curl, CURLOPT_TIMEOUT, TIMEOUT_S);
+	curl_easy_setopt(x->curl, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(x->curl, CURLOPT_WRITEDATA, x);
+	if (x->body) {
+		x->headers = curl_slist_append(NULL, "Content-Type: application/json");
+		curl_easy_setopt(x->curl, CURLOPT_HTTPHEADER, x->headers);
+		curl_easy_setopt(x->curl, CURLOPT_POSTFIELDS, x->body);
+	}
+	return 0;
 }
 
-static int unreachable(CURL *curl, const struct cli_options *o, CURLcode e)
+static void unreachable(const struct cli_exchange *x, CURLcode e, struct sw_error *err)
 {
+	const char *socket = x->o->control;
 	long os = 0;
 
-	curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os);
+	curl_easy_getinfo(x->curl, CURLINFO_OS_ERRNO, &os);
 	if (e != CURLE_COULDNT_CONNECT)
-		return cli_fail(CLI_UNREACHABLE, "no answer from spillwayd on %s: %s", o->control,
-				curl_easy_strerror(e));
-	if (os == EACCES)
-		return cli_fail(CLI_UNREACHABLE,
-				"no permission for %s; run as root or as a member of its group",
-				o->control);
-	return cli_fail(CLI_UNREACHABLE,
+		sw_fail(err, 0, "no answer from spillwayd on %s: %s", socket,
+			curl_easy_strerror(e));
+	else if (os == EACCES)
+		sw_fail(err, 0, "no permission for %s; run as root or as a member of its group",
+			socket);
+	else
+		sw_fail(err, 0,
 			"spillwayd is not reachable on %s (%s); is it running? Another socket is "
 			"named with --control",
-			o->control, os ? strerror((int)os) : curl_easy_strerror(e));
+			socket, os ? strerror((int)os) : curl_easy_strerror(e));
 }
 
 /* What a reply means: JSON, or the daemon's own word of what is wrong with the question. */
-static int judge(const struct reply *r, long status, json_t **out)
+static int judge(const struct cli_exchange *x, json_t **out, struct sw_error *err)
 {
-	json_t *j = json_loadb(r->text ? r->text : "", r->length, 0, NULL);
+	json_t *j = json_loadb(x->text ? x->text : "", x->length, 0, NULL);
 	const char *error = json_string_value(json_object_get(j, "error"));
+	long status = 0;
 
+	curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200 && j) {
 		*out = j;
 		return CLI_OK;
 	}
 	if (error)
-		cli_fail(CLI_FAILED, "%s", error);
+		sw_fail(err, 0, "%s", error);
 	else
-		cli_fail(CLI_FAILED, "spillwayd answered with HTTP status %ld%s", status,
-			 j ? "" : " and no JSON; is this its control socket?");
+		sw_fail(err, 0, "spillwayd answered with HTTP status %ld%s", status,
+			j ? "" : " and no JSON; is this its control socket?");
 	json_decref(j);
 	return CLI_FAILED;
 }
 
+int cli_exchange_end(struct cli_exchange *x, CURLcode e, json_t **out, struct sw_error *err)
+{
+	int code = CLI_UNREACHABLE;
+
+	if (e == CURLE_OK)
+		code = judge(x, out, err);
+	else
+		unreachable(x, e, err);
+	curl_easy_cleanup(x->curl);
+	curl_slist_free_all(x->headers);
+	free(x->body);
+	free(x->text);
+	*x = (struct cli_exchange){0};
+	return code;
+}
+
 int cli_ask(const struct cli_options *o, const char *path, const json_t *body, json_t **out)
 {
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct reply r = {0};
-	CURL *curl = curl_easy_init();
-	CURLcode e = CURLE_OUT_OF_MEMORY;
-	long status = 0;
+	struct sw_error err = {""};
+	struct cli_exchange x;
 	int code;
 
-	if (curl && (text || !body))
-		e = transfer(curl, o, path, text, &r);
-	if (e == CURLE_OK) {
-		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-		code = judge(&r, status, out);
-	} else {
-		code = unreachable(curl, o, e);
-	}
-	curl_easy_cleanup(curl);
-	free(r.text);
-	free(text);
-	return code;
+	if (cli_exchange_begin(&x, o, path, body))
+		return cli_fail(CLI_FAILED, "no memory");
+	code = cli_exchange_end(&x, curl_easy_perform(x.curl), out, &err);
+	return code ? cli_fail(code, "%s", err.text) : CLI_OK;
 }
