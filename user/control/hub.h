@@ -13,9 +13,10 @@
 
 struct sw_hub;
 
-#define SW_HUB_FOLLOWERS 64	      /* at once, at most */
-#define SW_HUB_BACKLOG	 (256 * 1024) /* bytes that wait for a slow one before events are left out \
-				       */
+#define SW_HUB_FOLLOWERS 64 /* at once, at most */
+#define SW_HUB_BACKLOG                                                                             \
+	(256 * 1024) /* bytes that wait for a slow one before events are left out                  \
+		      */
 
 int sw_hub_new(struct sw_hub **out, struct event_base *base, struct sw_error *err);
 /* Ends all followers' streams. NULL is fine. */

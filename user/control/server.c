@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The HTTP server on the unix socket: routes, limits, replies; see control.h. What a route shows
- * is in status.c and metrics.c, what it changes in operate.c. */
+/* The HTTP server on the unix socket: routes, limits; see control.h. What a route shows is in
+ * status.c, metrics.c and hub.c, what it changes in operate.c. */
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
@@ -15,8 +15,10 @@
 
 #include "common/clock.h"
 #include "control/control.h"
+#include "control/hub.h"
 #include "control/metrics.h"
 #include "control/operate.h"
+#include "control/reply.h"
 #include "control/status.h"
 
 #define BODY_LIMIT    (64 * 1024)
@@ -30,34 +32,9 @@ struct sw_control {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
-/* Takes `body` over. */
-static void reply_json(struct evhttp_request *req, int status, json_t *body)
-{
-	struct evbuffer *out = evbuffer_new();
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-
-	json_decref(body);
-	if (!out || !text) {
-		evhttp_send_error(req, 500, NULL);
-	} else {
-		evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type",
-				  "application/json");
-		evbuffer_add_printf(out, "%s\n", text);
-		evhttp_send_reply(req, status, NULL, out);
-	}
-	free(text);
-	if (out)
-		evbuffer_free(out);
-}
-
-static void reply_error(struct evhttp_request *req, int status, const char *text)
-{
-	reply_json(req, status, json_pack("{s:s}", "error", text));
-}
-
 static void get_status(struct sw_control *c, struct evhttp_request *req)
 {
-	reply_json(req, 200, sw_status_json(c->live, sw_now_ms()));
+	sw_reply_json(req, 200, sw_status_json(c->live, sw_now_ms()));
 }
 
 static void get_explain(struct sw_control *c, struct evhttp_request *req)
@@ -72,16 +49,16 @@ static void get_explain(struct sw_control *c, struct evhttp_request *req)
 	if (name)
 		pool = sw_live_find_pool(c->live, name);
 	if (name && !pool)
-		reply_error(req, 404, "no pool has that name");
+		sw_reply_error(req, 404, "no pool has that name");
 	else
-		reply_json(req, 200, sw_explain_json(c->live, pool, sw_now_ms()));
+		sw_reply_json(req, 200, sw_explain_json(c->live, pool, sw_now_ms()));
 	evhttp_clear_headers(&query);
 }
 
 static void get_health(struct sw_control *c, struct evhttp_request *req)
 {
 	(void)c;
-	reply_json(req, 200, json_pack("{s:s}", "status", "ok"));
+	sw_reply_json(req, 200, json_pack("{s:s}", "status", "ok"));
 }
 
 static void get_metrics(struct sw_control *c, struct evhttp_request *req)
@@ -95,6 +72,11 @@ static void get_metrics(struct sw_control *c, struct evhttp_request *req)
 			  "text/plain; version=0.0.4");
 	evhttp_send_reply(req, 200, NULL, out);
 	evbuffer_free(out);
+}
+
+static void get_events(struct sw_control *c, struct evhttp_request *req)
+{
+	sw_hub_join(c->live->hub, req);
 }
 
 static json_t *read_body(struct evhttp_request *req)
@@ -115,15 +97,15 @@ static void operate(struct sw_control *c, struct evhttp_request *req, bool force
 	int status;
 
 	if (!body)
-		return reply_error(req, 400, "the request's body is not JSON");
+		return sw_reply_error(req, 400, "the request's body is not JSON");
 	status = force ? sw_operate_force(c->live, body, sw_now_ms(), &first, &n, &err)
 		       : sw_operate_drain(c->live, body, sw_now_ms(), &first, &n, &err);
 	json_decref(body);
 	if (status)
-		return reply_error(req, status, err.text);
+		return sw_reply_error(req, status, err.text);
 	for (size_t i = 0; i < n; i++)
 		c->changed(&first[i]);
-	reply_json(req, 200, sw_explain_json(c->live, n == 1 ? first : NULL, sw_now_ms()));
+	sw_reply_json(req, 200, sw_explain_json(c->live, n == 1 ? first : NULL, sw_now_ms()));
 }
 
 static void post_force(struct sw_control *c, struct evhttp_request *req)
@@ -143,7 +125,8 @@ static const struct route {
 } routes[] = {
 	{EVHTTP_REQ_GET, "/v1/status", get_status}, {EVHTTP_REQ_GET, "/v1/explain", get_explain},
 	{EVHTTP_REQ_GET, "/health", get_health},    {EVHTTP_REQ_GET, "/metrics", get_metrics},
-	{EVHTTP_REQ_POST, "/v1/force", post_force}, {EVHTTP_REQ_POST, "/v1/drain", post_drain},
+	{EVHTTP_REQ_GET, "/v1/events", get_events}, {EVHTTP_REQ_POST, "/v1/force", post_force},
+	{EVHTTP_REQ_POST, "/v1/drain", post_drain},
 };
 
 static void serve(struct evhttp_request *req, void *arg)
@@ -158,8 +141,8 @@ static void serve(struct evhttp_request *req, void *arg)
 		if (routes[i].method == evhttp_request_get_command(req))
 			return routes[i].serve(arg, req);
 	}
-	reply_error(req, known ? 405 : 404,
-		    known ? "wrong method for this path" : "no such path; see docs/control.md");
+	sw_reply_error(req, known ? 405 : 404,
+		       known ? "wrong method for this path" : "no such path; see docs/control.md");
 }
 
 /* Does somebody accept connections there? A socket file that outlived its daemon does not. */

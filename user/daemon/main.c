@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "control/control.h"
+#include "control/hub.h"
 #include "daemon/daemon.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
@@ -189,6 +190,8 @@ static int start(struct daemon *d, struct sw_error *err)
 		return sw_fail(err, -ENOMEM, "no memory");
 	e = sw_lock_take(&d->lock, live->conf->pin_root, err);
 	if (!e)
+		e = sw_hub_new(&live->hub, d->base, err);
+	if (!e)
 		e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_update,
 				    err);
 	if (!e)
@@ -221,6 +224,8 @@ static void stop(struct daemon *d)
 	sw_pools_stop_reading(live);
 	sw_planes_close(live, LINGER_MS);
 	sw_steering_free(live);
+	sw_hub_free(live->hub); /* while its followers' connections are there */
+	live->hub = NULL;
 	sw_control_close(d->control);
 	if (live->pools)
 		sw_pools_replace(live, NULL, 0);
