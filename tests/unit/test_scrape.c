@@ -27,13 +27,21 @@ static void scraping_goes_on_over_one_connection(void **state)
 
 	(void)state;
 	add_target(target_of("/metrics"));
-	await(1);
-	assert_true(now_ms() - start < 1000); /* at once, whatever the period */
-	await(4);
+	await(5);
 	assert_page();
 	assert_true(now_ms() - start >= 80);
 	assert_int_equal(web.requests, 5);
 	assert_int_equal(web.accepted, 1);
+}
+
+static void the_first_scrape_does_not_wait_for_a_period(void **state)
+{
+	struct sw_target t = target_of("/metrics");
+
+	(void)state;
+	t.period_ms = 60000;
+	scrape(t);
+	assert_page();
 }
 
 static void a_connection_is_not_kept_where_it_counts(void **state)
@@ -63,15 +71,27 @@ static void many_targets_keep_their_connections(void **state)
 static void defaults_stand_for_zero(void **state)
 {
 	struct sw_target t = target_of("/metrics");
-	uint64_t start;
+	uint64_t start, least = UINT64_MAX;
 
 	(void)state;
 	t.period_ms = t.timeout_ms = 0;
+	for (int tries = 0; least > 500 && tries < 5; tries++) { /* the machine may be busy */
+		int id;
+
+		start = now_ms();
+		id = add_target(t);
+		await(2);
+		assert_page();
+		sw_scraper_remove(scraper, id);
+		least = now_ms() - start < least ? now_ms() - start : least;
+	}
+	assert_in_range(least, 240, 500);
+	t = target_of("/silent");
+	t.timeout_ms = 0;
 	start = now_ms();
-	add_target(t);
-	await(2);
-	assert_page();
-	assert_in_range(now_ms() - start, 240, 1000);
+	scrape(t);
+	assert_failed(-ETIMEDOUT, "timed out");
+	assert_true(now_ms() - start >= 990);
 }
 
 static void an_error_status_is_unknown(void **state)
@@ -158,8 +178,7 @@ static void a_slow_server_times_out(void **state)
 	t.timeout_ms = 200;
 	scrape(t);
 	assert_failed(-ETIMEDOUT, "timed out");
-	assert_in_range(now_ms() - start, 190, 900);
-	scrape(target_of("/stop-slow"));
+	assert_true(now_ms() - start >= 190); /* the page would take 100 s */
 
 	t = target_of("/silent");
 	t.timeout_ms = 100;
@@ -403,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCRAPING_TEST(a_page_becomes_reports),
 		SCRAPING_TEST(scraping_goes_on_over_one_connection),
+		SCRAPING_TEST(the_first_scrape_does_not_wait_for_a_period),
 		SCRAPING_TEST(many_targets_keep_their_connections),
 		SCRAPING_TEST(a_connection_is_not_kept_where_it_counts),
 		SCRAPING_TEST(defaults_stand_for_zero),

@@ -218,7 +218,7 @@ static void on_timeout(void *arg, int n, const struct sw_report *reports,
 }
 
 /* In namespaces of its own, where 127.0.0.1 is the only name server and keeps silent: the longest
- * time in ms that the loop stood still, 254: no scrape timed out, 255: no namespaces. */
+ * time in 10 ms that the loop stood still, 254: no scrape timed out, 255: no namespaces. */
 static int stand_still(void)
 {
 	struct sockaddr_in a = {
@@ -245,6 +245,7 @@ static int stand_still(void)
 	event_base_dispatch(base);
 	sw_scraper_remove(scraper, id); /* with the second try under way */
 	on_beat(-1, 0, &beats);
+	beats.longest /= 10;
 	return result != -ETIMEDOUT ? 254 : beats.longest > 253 ? 253 : (int)beats.longest;
 }
 
@@ -265,7 +266,7 @@ static void a_silent_name_server_does_not_stop_the_loop(void **state)
 		print_message("SKIP: making network and mount namespaces needs CAP_SYS_ADMIN\n");
 		skip();
 	}
-	assert_in_range(WEXITSTATUS(status), 0, 200);
+	assert_in_range(WEXITSTATUS(status), 0, 150); /* the resolver would wait for 5 s */
 }
 
 int main(void)

@@ -34,7 +34,7 @@ int scraping_teardown(void **state); /* a connection left open fails the test */
 void run_ms(unsigned ms);
 void await(int calls); /* runs until as many more outcomes are there */
 
-/* A target for a page of the web server: engine tgi, period 20 ms, time-out 1 s. Good until the
+/* A target for a page of the web server: engine tgi, period 20 ms, time-out 20 s. Good until the
  * next call. */
 struct sw_target target_of(const char *path);
 int add_target(struct sw_target t); /* its id */

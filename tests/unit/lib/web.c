@@ -32,12 +32,36 @@ static void on_sent(struct bufferevent *bev, void *arg)
 		end_connection(bev);
 }
 
+/* A request that is answered later, or never, has a timer that goes with its connection. */
+static void release(struct bufferevent *bev)
+{
+	void *timer;
+
+	bufferevent_getcb(bev, NULL, NULL, NULL, &timer);
+	if (!timer)
+		return;
+	event_free(timer);
+	web.waiting--;
+}
+
 static void on_event(struct bufferevent *bev, short what, void *arg)
 {
 	(void)what;
-	if (arg)
-		web.waiting--;
+	(void)arg;
+	release(bev);
 	end_connection(bev);
+}
+
+/* Calls `cb` with the connection in `ms`, or then and again and again; 0: never. */
+static void hold(struct bufferevent *bev, short repeat, event_callback_fn cb, unsigned ms)
+{
+	struct event *timer = event_new(web.base, -1, repeat, cb, bev);
+
+	if (++web.waiting > web.most_waiting)
+		web.most_waiting = web.waiting;
+	bufferevent_setcb(bev, NULL, NULL, on_event, timer);
+	if (ms)
+		event_add(timer, &(struct timeval){.tv_usec = ms * 1000});
 }
 
 static void send_head(struct bufferevent *bev, const char *status, const char *headers,
@@ -117,16 +141,13 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	web.waiting--;
-	bufferevent_setcb(bev, NULL, NULL, on_event, NULL);
+	release(bev);
 	send_page(bev, "200 OK", "Connection: close\r\n", WEB_PAGE);
 	close_when_sent(bev);
 }
 
 static void answer(struct bufferevent *bev, const char *path)
 {
-	static struct event *trickle;
-
 	if (!strcmp(path, "/metrics")) {
 		send_page(bev, "200 OK", "Content-Type: text/plain\r\n", WEB_PAGE);
 	} else if (!strcmp(path, "/503") || !strcmp(path, "/404") || !strcmp(path, "/401") ||
@@ -171,19 +192,11 @@ static void answer(struct bufferevent *bev, const char *path)
 		end_connection(bev);
 	} else if (!strcmp(path, "/slow")) { /* a byte each 20 ms, for ever */
 		send_head(bev, "200 OK", "", 5000);
-		trickle = event_new(web.base, -1, EV_PERSIST, on_trickle, bev);
-		event_add(trickle, &(struct timeval){.tv_usec = 20000});
-		bufferevent_setcb(bev, NULL, NULL, on_event, NULL);
-	} else if (!strcmp(path, "/stop-slow")) {
-		event_free(trickle);
-		send_page(bev, "200 OK", "", WEB_PAGE);
-	} else if (!strcmp(path, "/silent") || !strcmp(path, "/late")) {
-		if (++web.waiting > web.most_waiting)
-			web.most_waiting = web.waiting;
-		bufferevent_setcb(bev, NULL, NULL, on_event, &web);
-		if (path[1] == 'l')
-			event_base_once(web.base, -1, EV_TIMEOUT, on_late, bev,
-					&(struct timeval){.tv_usec = 150000});
+		hold(bev, EV_PERSIST, on_trickle, 20);
+	} else if (!strcmp(path, "/silent")) {
+		hold(bev, 0, on_late, 0);
+	} else if (!strcmp(path, "/late")) {
+		hold(bev, 0, on_late, 150);
 	} else if (!strcmp(path, "/loop")) {
 		send_redirect(bev, "/loop");
 	} else if (!strncmp(path, "/hops/", 6)) {

@@ -13,7 +13,7 @@ extern struct web {
 	struct evconnlistener *listener;
 	unsigned port;
 	int accepted, open, requests;
-	int waiting, most_waiting; /* requests to /silent and /late without their answer */
+	int waiting, most_waiting; /* requests to /slow, /silent and /late without their answer */
 	char request[2048];	   /* the last one */
 } web;
 
@@ -32,7 +32,7 @@ void web_stop(void);
  * /short /long      less, or more, than Content-Length says
  * /chunk-cut        chunked, without the last chunk
  * /drop             closes the connection
- * /slow             a byte each 20 ms; /stop-slow ends that
+ * /slow             a byte each 20 ms
  * /silent           never answers
  * /late             answers after 150 ms
  * /hops/N /loop     as many redirects to /metrics; redirects to itself
