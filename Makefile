@@ -19,7 +19,7 @@ WARN     := -Wall -Wextra -Werror
 CPPFLAGS := -Iinclude -Iuser -I$(BUILD)/gen -D_GNU_SOURCE -DSW_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARN) $(SAN)
-LIBS     := -lbpf -lelf -lz -levent -lcurl -ljansson -lcyaml -lyaml -lm
+LIBS     := -Wl,--as-needed -lbpf -lelf -lz -levent -lcurl -ljansson -lcyaml -lyaml -lzmq -lnats -lm
 BPFFLAGS := -O2 -g -std=gnu11 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) $(WARN) \
             -Wno-address-of-packed-member -Iinclude -Ibpf -isystem /usr/include/$(TRIPLET)
 
@@ -37,9 +37,11 @@ SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
 
 # Debian 12. What it takes to build, and what the tests and the demo need besides.
 DEPS_BUILD := gcc clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev libevent-dev \
-              libcurl4-openssl-dev libjansson-dev libcyaml-dev libyaml-dev libc6-dev pkg-config
+              libcurl4-openssl-dev libjansson-dev libcyaml-dev libyaml-dev libzmq3-dev \
+              libmsgpack-dev libnats-dev libc6-dev pkg-config
 DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq nginx-light haproxy curl wrk \
-              hey nodejs python3 python3-requests python3-httpx python3-aiohttp iproute2 ethtool \
+              hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
+              python3-msgpack nats-server iproute2 ethtool \
               tcpdump procps openssl util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
               lz4 libasan8 libubsan1
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
