@@ -79,6 +79,9 @@ $(BUILD)/%.o: %.c
 
 $(LIB_OBJ) $(BUILD)/user/daemon/main.o $(call obj,tests/*/*.c) $(call obj,tools/*.c): | $(SKEL)
 
+# The status page is part of the program
+$(BUILD)/user/control/web.o: $(wildcard user/control/web/*)
+
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^

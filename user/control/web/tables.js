@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// What is beside the pools: listeners, sources, what needs attention, and the events as they come.
+
+const EVENTS = 200;	  // lines that are kept
+const FOLD_MS = 10000;	  // like sheddings within this time are one line
+const FAILING = 50;	  // feeds of workers that are named
+const SLIM_MS = 500;	  // a heartbeat with less time left than this was nearly too late
+
+// A row of cells whose texts change; `numeric` says which are numbers.
+function textRow(labelsOf, numeric) {
+	const cells = labelsOf.map((label, i) => el(i ? 'td' : 'th', {
+		...(i ? {'data-label': label} : {scope: 'row'}),
+		...(numeric.includes(i) ? {class: 'n'} : {})}));
+
+	return {node: el('tr', {}, ...cells), put(texts) {
+		texts.forEach((t, i) => put(cells[i], t));
+	}};
+}
+
+// ---- listeners ---------------------------------------------------------------------------------
+
+// Requests shed by reason, over all programs.
+function shedReasons(counts) {
+	const sum = {};
+
+	for (const program of Object.values(counts))
+		for (const [name, n] of Object.entries(program))
+			if (name.startsWith('shed_') && name !== 'shed_again' && name !== 'shed_no_answer')
+				sum[name.slice(5)] = (sum[name.slice(5)] || 0) + n;
+	return Object.entries(sum).map(([name, n]) => `${name.replace(/_/g, '-')} ${number(n)}`);
+}
+
+function listenerState(l) {
+	return !l.guarded ? 'not guarded' : !l.served ? 'nobody listens there'
+		: {new: 'new connections', established: 'kept connections',
+		   both: 'new and kept connections'}[l.ways] || 'nothing: what must pass would be lost';
+}
+
+function listenerView() {
+	const line = textRow(['address', 'pool', 'sheds on', 'shed/s', 'shed', 'by reason',
+			      'handed over'], [3, 4, 6]);
+
+	return {node: line.node, update(l) {
+		mark(line.node, 'data-bad', !l.guarded || !l.served || l.ways === 'none');
+		line.put([l.netns ? `${l.address} in ${l.netns}` : l.address, l.pool, listenerState(l),
+			  rate(l.rate), number(l.shed),
+			  [...shedReasons(l.counts), ...(l.would_shed
+				  ? [`would have shed ${number(l.would_shed)}`] : [])].join(' · ') || 'none',
+			  number(l.handed_over)]);
+	}};
+}
+
+function planeText(p) {
+	const on = p.interfaces.map((i) => i.name + (i.xdp === 'none' ? ` (${i.tc})`
+		: ` (XDP ${i.xdp}, ${i.tc})`)).join(', ');
+
+	return `${p.netns ? `In ${p.netns}` : 'Guarded'} on ${on || 'no interface'}`;
+}
+
+// ---- sources -----------------------------------------------------------------------------------
+
+// The daemon's own sources, and those feeds of workers that fail.
+function sourceRows(status) {
+	const rows = (status.sources || []).map((s) => ({
+		key: `${s.kind} ${s.name}`, name: `${s.kind} ${s.name}`, state: s.state, age: s.age_ms,
+		messages: s.messages, errors: s.errors, error: s.error}));
+
+	for (const p of status.pools) {
+		for (const w of p.workers) {
+			for (const s of w.sources || []) {
+				const name = `${s.kind} of ${p.name}/${w.name}`
+					+ (s.publisher ? ` by ${s.publisher}` : '');
+
+				if (s.error && rows.length < FAILING)
+					rows.push({key: name, name, state: 'failing', age: s.age_ms,
+						   messages: s.told, errors: s.failures, error: s.error});
+			}
+		}
+	}
+	return rows;
+}
+
+function sourceView() {
+	const line = textRow(['source', 'state', 'age', 'messages', 'errors', 'last error'], [2, 3, 4]);
+
+	return {node: line.node, update(s) {
+		mark(line.node, 'data-bad', s.state !== 'ok');
+		line.put([s.name, s.state, age(s.age), number(s.messages), number(s.errors),
+			  s.error || 'none']);
+	}};
+}
+
+function feedsText(status) {
+	const workers = status.pools.flatMap((p) => p.workers);
+	const feeds = workers.flatMap((w) => w.sources || []);
+	const bad = feeds.filter((s) => s.error).length;
+
+	return `${plural(feeds.length, 'feed')} of ${plural(workers.length, 'worker')}, `
+		+ (bad ? `${number(bad)} failing` : 'none failing');
+}
+
+// ---- attention ---------------------------------------------------------------------------------
+
+// What somebody should look at, in words.
+function attention(status) {
+	const list = [];
+	const some = (workers, text) => workers.length && list.push(workers.length > 1
+		? `${workers[0]} and ${plural(workers.length - 1, 'other worker')}: ${text}`
+		: `${workers[0]}: ${text}`);
+	const named = (test) => status.pools.flatMap((p) => p.workers.filter(test)
+		.map((w) => `${p.name}/${w.name}`));
+	const beat = status.heartbeat;
+
+	for (const p of status.planes)
+		if (p.error)
+			list.push(`${p.netns ? `namespace ${p.netns}` : 'this host'}: ${p.error}`);
+	if (beat && beat.margin_ms < Math.min(SLIM_MS, beat.deadline_ms / 4))
+		list.push(`a heartbeat came only ${beat.margin_ms} ms before the deadline of `
+			+ `${beat.deadline_ms} ms, past which nothing is shed`);
+	some(named((w) => w.stale), 'stale, its load is too old to go by');
+	some(named((w) => w.suspect), 'suspect, a connection to it could not be made');
+	some(named((w) => [...w.ranks.flatMap((r) => r.checks), ...w.checks].some(
+		(c) => c.state === 'inert')), 'a limit is inert, the engine does not tell what it needs');
+	for (const s of status.sources || [])
+		if (s.state === 'failing')
+			list.push(`source ${s.name}: ${s.error}`);
+	return list;
+}
+
+// ---- events ------------------------------------------------------------------------------------
+
+function eventText(type, e) {
+	switch (type) {
+	case 'shed':
+		return `${e.status} ${e.reason} · ${e.method} ${e.endpoint} · ${e.listener}`
+			+ (e.kept ? ' · kept connection' : '');
+	case 'pool':
+		return `${e.pool}: ${e.from} → ${e.to}` + (e.for_ms ? ` after ${span(e.for_ms)}` : '')
+			+ (e.cause ? ` · ${e.cause}` : '');
+	case 'worker':
+		return `${e.pool}/${e.worker}: ${e.change}`
+			+ (e.measured !== undefined && e.measured !== null
+				? ` · ${e.threshold ? `${short(e.threshold)} ` : ''}${number(e.measured)} `
+				  + `against ${number(e.limit)}` : '');
+	case 'dropped':
+		return `${plural(e.count, 'shed event')} beyond the rate that is told`;
+	case 'missed':
+		return `${plural(e.count, 'event')} missed, this page was too slow`;
+	default:
+		return JSON.stringify(e);
+	}
+}
+
+// Newest first. Sheddings that differ only in who asked are one line with a count.
+function eventList(parent) {
+	let run = new Map();
+
+	function add(type, e) {
+		const text = eventText(type, e), now = e.time_ms || Date.now();
+		const same = type === 'shed' || type === 'dropped' ? run.get(type === 'shed' ? text : type)
+			: null;
+
+		if (same && now - same.first < FOLD_MS) {
+			same.n += type === 'shed' ? 1 : e.count;
+			if (type === 'shed')
+				same.from.add(e.source);
+			put(same.what, type === 'shed' ? text : eventText(type, {count: same.n}));
+			put(same.rest, type === 'shed' ? ` × ${number(same.n)} from ${same.from.size > 1
+				? plural(same.from.size, 'network') : e.source}` : '');
+			return;
+		}
+		if (type === 'pool' || type === 'worker')
+			run = new Map();
+		const what = el('span', {}, text);
+		const rest = el('span', {class: 'rest'}, type === 'shed' ? ` from ${e.source}` : '');
+
+		if (type === 'shed' || type === 'dropped')
+			run.set(type === 'shed' ? text : type,
+				{first: now, n: type === 'shed' ? 1 : e.count, from: new Set([e.source]),
+				 what, rest});
+		parent.prepend(el('li', {'data-type': type, 'data-to': e.to || e.change || ''},
+				  el('time', {}, clock(now)), el('div', {}, what, rest)));
+		while (parent.childElementCount > EVENTS)
+			parent.lastChild.remove();
+	}
+	return add;
+}
