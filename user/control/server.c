@@ -20,6 +20,7 @@
 #include "control/operate.h"
 #include "control/reply.h"
 #include "control/status.h"
+#include "control/web.h"
 
 #define BODY_LIMIT    (64 * 1024)
 #define HEADERS_LIMIT (16 * 1024)
@@ -108,6 +109,12 @@ static void operate(struct sw_control *c, struct evhttp_request *req, bool force
 	sw_reply_json(req, 200, sw_explain_json(c->live, n == 1 ? first : NULL, sw_now_ms()));
 }
 
+static void get_page(struct sw_control *c, struct evhttp_request *req)
+{
+	(void)c;
+	sw_web_page(req);
+}
+
 static void post_force(struct sw_control *c, struct evhttp_request *req)
 {
 	operate(c, req, true);
@@ -123,9 +130,13 @@ static const struct route {
 	const char *path;
 	void (*serve)(struct sw_control *c, struct evhttp_request *req);
 } routes[] = {
-	{EVHTTP_REQ_GET, "/v1/status", get_status}, {EVHTTP_REQ_GET, "/v1/explain", get_explain},
-	{EVHTTP_REQ_GET, "/health", get_health},    {EVHTTP_REQ_GET, "/metrics", get_metrics},
-	{EVHTTP_REQ_GET, "/v1/events", get_events}, {EVHTTP_REQ_POST, "/v1/force", post_force},
+	{EVHTTP_REQ_GET, "/", get_page},
+	{EVHTTP_REQ_GET, "/v1/status", get_status},
+	{EVHTTP_REQ_GET, "/v1/explain", get_explain},
+	{EVHTTP_REQ_GET, "/health", get_health},
+	{EVHTTP_REQ_GET, "/metrics", get_metrics},
+	{EVHTTP_REQ_GET, "/v1/events", get_events},
+	{EVHTTP_REQ_POST, "/v1/force", post_force},
 	{EVHTTP_REQ_POST, "/v1/drain", post_drain},
 };
 
