@@ -22,14 +22,16 @@ static struct sw_worker_conf worker_confs[1] = {
 	{.name = (char *)"w1", .source = {.url = (char *)"http://h:1/metrics"}}};
 static struct sw_pool_conf pool_confs[2] = {
 	{.name = (char *)"qwen",
+	 .model = (char *)"Qwen/Qwen3",
 	 .workers = worker_confs,
 	 .n_workers = 1,
 	 .limits = {.set = 1U << SW_LIM_DECODE | 1U << SW_LIM_QUEUED_REQS,
 		    .decode = 0.85,
 		    .release_ratio = 1,
 		    .count = {[SW_LIM_QUEUED_REQS] = 64}},
+	 .answer = {.status = 529, .drain_status = 503},
 	 .ageing = {.stale_after_ms = 60000}},
-	{.name = (char *)BAD_NAME, .observe = true},
+	{.name = (char *)BAD_NAME, .model = (char *)BAD_NAME, .observe = true},
 };
 static struct sw_listener_conf listener_confs[1] = {{.v4 = true, .v6 = true, .port = 8000}};
 static struct sw_config conf = {
@@ -58,6 +60,7 @@ static void make_live(void)
 	live.started_ms = sw_now_ms();
 	for (int i = 0; i < 2; i++)
 		pools[i] = (struct sw_live_pool){.conf = &pool_confs[i],
+						 .limits = pool_confs[i].limits,
 						 .live = &live,
 						 .workers = workers,
 						 .n_workers = i ? 0 : 1,
@@ -211,7 +214,12 @@ static void metrics_are_a_page(void **state)
 		"spillway_check_inert{pool=\"qwen\",worker=\"w1\",rank=\"\",threshold=\"max_num_"
 		"queued_reqs\"} 1\n",
 		"spillway_shed_total{listener=\"*:8000\",netns=\"\",pool=\"qwen\",reason="
-		"\"saturated\"} 0\n",
+		"\"saturated\",status=\"529\"} 0\n",
+		"spillway_source_failures_total{pool=\"qwen\",worker=\"w1\",kind=\"scrape\","
+		"publisher=\"\"} 0\n",
+		"dynamo_frontend_worker_active_decode_blocks{dp_rank=\"0\",worker_id=\"w1\","
+		"worker_type=\"decode\"} 9000\n",
+		"dynamo_frontend_model_total_kv_blocks{model=\"Qwen/Qwen3\"} 10000\n",
 		"spillway_plane_guarded{netns=\"\"} 0\n",
 		"# TYPE spillway_shed_total counter\n",
 	};

@@ -80,11 +80,12 @@ static struct sw_worker_conf report_workers[] = {{.name = (char *)"r"}};
 static struct sw_endpoint virtuals[] = {{V4(10, 9, 0, 1), 80}, {{0xfd, [15] = 9}, 80}};
 static struct sw_pool_conf confs[] = {
 	{.name = (char *)"chat",
+	 .model = (char *)"chat",
 	 .steer = {.by = SW_STEER_CONNECT, .virtuals = virtuals, .n_virtuals = 2}},
-	{.name = (char *)"local", .steer.by = SW_STEER_LOCAL},
-	{.name = (char *)"guard", .steer.count = SW_COUNT_CONNECTIONS},
-	{.name = (char *)"reports", .steer.count = SW_COUNT_REPORTS},
-	{.name = (char *)"plain"},
+	{.name = (char *)"local", .model = (char *)"local", .steer.by = SW_STEER_LOCAL},
+	{.name = (char *)"guard", .model = (char *)"guard", .steer.count = SW_COUNT_CONNECTIONS},
+	{.name = (char *)"reports", .model = (char *)"reports", .steer.count = SW_COUNT_REPORTS},
+	{.name = (char *)"plain", .model = (char *)"plain"},
 };
 #define POOLS (sizeof(confs) / sizeof(confs[0]))
 
@@ -125,6 +126,7 @@ static void make_live(void)
 	leaving[0].since_ms = now_ms;
 	for (size_t i = 0; i < POOLS; i++) {
 		pools[i] = (struct sw_live_pool){.conf = &confs[i],
+						 .limits = confs[i].limits,
 						 .live = &live,
 						 .workers = lists[i],
 						 .n_workers = how_many[i],

@@ -145,7 +145,10 @@ struct sw_live {
 	uint64_t recounts;
 	uint64_t started_ms;
 	uint64_t beat_ns;	 /* the last heartbeat */
-	int64_t least_margin_ns; /* the least time that was left to a deadline when it was moved */
+	int64_t least_margin_ns; /* the least time that was left to a deadline when it was moved, in
+				  * this minute and the one before; of each of them: */
+	int64_t margins_ns[2];
+	uint64_t minute_ns; /* when this minute began */
 	uint64_t reloads, reload_failures;
 };
 

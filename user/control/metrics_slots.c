@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The part of the metrics page that is about slots; see page.h. Names and labels are an interface:
- * docs/control.md lists them. Those that begin with "dynamo_" are NVIDIA Dynamo's. */
+ * docs/monitoring.md lists them. Those that begin with "dynamo_" are NVIDIA Dynamo's. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -102,64 +102,87 @@ static size_t list_rows(const struct sw_live *live, struct row *rows)
 static void write_rows(struct sw_page *p, const struct row *rows, size_t n)
 {
 	for (size_t s = 0; s < sizeof(row_series) / sizeof(row_series[0]); s++) {
-		sw_page_head(p, row_series[s].name, row_series[s].type, row_series[s].help);
+		sw_page_series(p, row_series[s].name, row_series[s].type, row_series[s].help);
 		for (size_t i = 0; i < n; i++) {
 			double v = row_series[s].value(&rows[i]);
 
 			if (isfinite(v))
-				sw_page_sample(p, row_series[s].name, v, "pool", rows[i].pool,
-					       "worker", rows[i].worker, NULL);
+				sw_page_sample(p, v, "pool", rows[i].pool, "worker", rows[i].worker,
+					       NULL);
 		}
 	}
 }
 
 /* One value for each pool that is steered or counted. */
 static void pool_series(struct sw_page *p, const char *name, const char *help,
-			double (*value)(const struct sw_live_pool *pool, const struct sw_use *use))
+			double (*value)(const struct sw_live_pool *pool))
 {
-	sw_page_head(p, name, "gauge", help);
+	sw_page_series(p, name, "gauge", help);
 	for (size_t i = 0; i < p->live->n_pools; i++) {
 		const struct sw_live_pool *pool = &p->live->pools[i];
-		struct sw_use use;
-		double v = sw_use_pool(pool, &use) ? value(pool, &use) : NAN;
+		double v = value(pool);
 
 		if (isfinite(v))
-			sw_page_sample(p, name, v, "pool", pool->conf->name, NULL);
+			sw_page_sample(p, v, "pool", pool->conf->name, NULL);
 	}
 }
 
-static double pool_free(const struct sw_live_pool *pool, const struct sw_use *use)
+static double pool_free(const struct sw_live_pool *pool)
 {
-	(void)pool;
-	return number(use->free);
+	struct sw_use use;
+
+	return sw_use_pool(pool, &use) ? number(use.free) : NAN;
 }
 
-static double reservations(const struct sw_live_pool *pool, const struct sw_use *use)
+/* Is it steered or counted? */
+static bool has_rows(const struct sw_live_pool *pool)
+{
+	return pool->live->steer &&
+	       (pool->row >= 0 || (pool->n_workers && pool->workers[0]->id >= 0));
+}
+
+static double reservations(const struct sw_live_pool *pool)
 {
 	struct sw_pool_use half_open = {0};
 
-	(void)use;
+	if (!has_rows(pool))
+		return NAN;
 	sw_steer_use(pool->live->steer, (unsigned)(pool - pool->live->pools), &half_open);
 	return half_open.half_open;
 }
 
 static void steer_series(struct sw_page *p)
 {
-	sw_page_head(p, "spillway_steer_total", "counter",
-		     "What became of new connections that were to be steered or counted.");
+	sw_page_series(p, "spillway_steer_total", "counter",
+		       "What became of new connections that were to be steered or counted.");
 	for (size_t i = 0; i < p->live->n_pools; i++) {
 		struct sw_steer_counts c = {0};
-		struct sw_use use;
 
-		if (!sw_use_pool(&p->live->pools[i], &use))
+		if (!has_rows(&p->live->pools[i]))
 			continue;
 		sw_steer_counts(p->live->steer, (unsigned)i, &c);
 #define X(n, field, text)                                                                          \
-	sw_page_sample(p, "spillway_steer_total", (double)c.field, "pool",                         \
-		       p->live->pools[i].conf->name, "result", #field, NULL);
+	sw_page_sample(p, (double)c.field, "pool", p->live->pools[i].conf->name, "result", #field, \
+		       NULL);
 		SW_STEERS(X)
 #undef X
 	}
+}
+
+/* What can run full while the daemon runs; the other maps are as large as the configuration. */
+static void map_series(struct sw_page *p, size_t n_rows)
+{
+	struct sw_pool_use all = {0};
+
+	if (p->live->steer)
+		sw_steer_use(p->live->steer, SW_MAX_POOLS, &all);
+	sw_page_series(p, "spillway_map_entries", "gauge",
+		       "What a map of the whole host holds that may run full.");
+	sw_page_sample(p, (double)(n_rows + p->live->n_leaving), "map", "workers", NULL);
+	sw_page_sample(p, all.half_open, "map", "reservations", NULL);
+	sw_page_series(p, "spillway_map_entries_limit", "gauge", "Room in that map.");
+	sw_page_sample(p, SW_MAX_WORKERS, "map", "workers", NULL);
+	sw_page_sample(p, SW_MAX_RESERVATIONS, "map", "reservations", NULL);
 }
 
 void sw_metrics_write_slots(struct sw_page *p)
@@ -172,7 +195,8 @@ void sw_metrics_write_slots(struct sw_page *p)
 	rows = calloc(n + 1, sizeof(*rows)); /* one more, which list_rows() tries in vain */
 	if (!rows)
 		return;
-	write_rows(p, rows, list_rows(p->live, rows));
+	n = list_rows(p->live, rows);
+	write_rows(p, rows, n);
 	free(rows);
 	pool_series(p, "spillway_pool_slots_free",
 		    "Free slots of workers that may be given connections; absent without a limit.",
@@ -180,19 +204,7 @@ void sw_metrics_write_slots(struct sw_page *p)
 	pool_series(p, "spillway_reservations",
 		    "Slots held by connections that are not established yet.", reservations);
 	steer_series(p);
-	sw_page_head(p, "spillway_recounts_total", "counter", "Recounts of all slots.");
-	sw_page_sample(p, "spillway_recounts_total", (double)p->live->recounts, NULL);
-}
-
-void sw_metrics_write_rejections(struct sw_page *p, double shed)
-{
-	for (size_t i = 0; p->live->steer && i < p->live->n_pools; i++) {
-		struct sw_steer_counts c = {0};
-
-		sw_steer_counts(p->live->steer, (unsigned)i, &c);
-		shed += (double)(c.answered + c.refused);
-	}
-	sw_page_head(p, "dynamo_rejection_request_total", "counter",
-		     "Requests and connections turned away, for whatever cause.");
-	sw_page_sample(p, "dynamo_rejection_request_total", shed, NULL);
+	map_series(p, n);
+	sw_page_series(p, "spillway_recounts_total", "counter", "Recounts of all slots.");
+	sw_page_sample(p, (double)p->live->recounts, NULL);
 }

@@ -8,6 +8,8 @@
 #include "control/use.h"
 #include "daemon/daemon.h"
 
+#define MINUTE_NS (60 * 1000000000ULL)
+
 static bool listens(const struct sw_listener_conf *l, const struct sw_live_plane *plane,
 		    size_t pool)
 {
@@ -219,13 +221,28 @@ bool sw_gates_are_calm(const struct sw_live_plane *plane, size_t n_pools)
 	return true;
 }
 
+/* A late heartbeat is to be seen for a while, and not for ever. */
+static void note_margin(struct sw_live *live, int64_t margin, uint64_t now_ns)
+{
+	int64_t *m = live->margins_ns;
+
+	if (now_ns - live->minute_ns >= MINUTE_NS) {
+		m[1] = live->minute_ns ? m[0] : margin;
+		m[0] = margin;
+		live->minute_ns = now_ns;
+	} else if (margin < m[0]) {
+		m[0] = margin;
+	}
+	live->least_margin_ns = m[0] < m[1] ? m[0] : m[1];
+}
+
 void sw_gates_beat(struct sw_live *live)
 {
 	uint64_t now_ns = sw_now_ns();
 	int64_t margin = (int64_t)(live->beat_ns + live->conf->deadline_ms * 1000000ULL - now_ns);
 
-	if (live->beat_ns && margin < live->least_margin_ns)
-		live->least_margin_ns = margin;
+	if (live->beat_ns)
+		note_margin(live, margin, now_ns);
 	live->beat_ns = now_ns;
 	for (size_t i = 0; i < live->n_planes; i++)
 		if (live->planes[i].plane)
