@@ -38,6 +38,7 @@ static int setup(void **state)
 	memset(workers, 0, sizeof(workers));
 	for (int i = 0; i < 3; i++)
 		pools[i] = (struct sw_live_pool){.conf = &confs[i],
+						 .limits = confs[i].limits,
 						 .live = &live,
 						 .workers = lists[i],
 						 .n_workers = i < 2 ? 2 : 1};

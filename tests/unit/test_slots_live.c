@@ -154,6 +154,7 @@ static int setup(void **state)
 						      .steer.by = by[p],
 						      .steer.count = SW_COUNT_CONNECTIONS};
 		pools[p] = (struct sw_live_pool){.conf = &pool_confs[p],
+						 .limits = pool_confs[p].limits,
 						 .live = &live,
 						 .workers = lists[p],
 						 .n_workers = WORKERS,

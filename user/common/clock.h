@@ -19,4 +19,13 @@ static inline uint64_t sw_now_ms(void)
 	return sw_now_ns() / 1000000ULL;
 }
 
+/* For people: milliseconds since 1970. */
+static inline uint64_t sw_unix_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000ULL + (uint64_t)ts.tv_nsec / 1000000ULL;
+}
+
 #endif

@@ -70,6 +70,7 @@ struct sw_live_worker {
 struct sw_live_pool {
 	const struct sw_pool_conf *conf;
 	struct sw_live *live;
+	struct sw_limits limits; /* the configuration's, with what was set over the API on top */
 	struct sw_live_worker **workers;
 	size_t n_workers;
 	enum sw_pool_state state;

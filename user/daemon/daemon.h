@@ -17,6 +17,8 @@ void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *
 		    uint64_t now_ms);
 /* Decides anew over one pool and, when that changed something, tells the kernel. */
 void sw_pool_update(struct sw_live_pool *pool);
+/* The same, after all its workers were judged anew: a threshold may have changed. */
+void sw_pool_judge(struct sw_live_pool *pool);
 /* Once a second: ageing, expiry of forces, all decisions. */
 void sw_pools_tick(struct sw_live *live);
 
@@ -147,5 +149,13 @@ void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64
 void sw_say_worker_busy(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool inert);
+
+/* ---- tell.c: the same to whoever follows events ------------------------------------------- */
+
+void sw_tell_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64_t for_ms,
+		  const char *cause);
+/* `change`: "busy", "free", "stale", "fresh", "inert", "active", "suspect", "answers". `c`: the
+ * check that tells most about it, or NULL. */
+void sw_tell_worker(const struct sw_live_worker *w, const char *change, const struct sw_check *c);
 
 #endif

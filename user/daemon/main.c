@@ -192,7 +192,7 @@ static int start(struct daemon *d, struct sw_error *err)
 	if (!e)
 		e = sw_hub_new(&live->hub, d->base, err);
 	if (!e)
-		e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_update,
+		e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_judge,
 				    err);
 	if (!e)
 		e = sw_scraper_new(&live->scraper, d->base, err);

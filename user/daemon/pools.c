@@ -8,10 +8,10 @@
 
 static void judge_worker(struct sw_live_worker *w, uint64_t now_ms)
 {
-	const struct sw_pool_conf *pool = w->pool->conf;
+	const struct sw_live_pool *pool = w->pool;
 	bool was_busy = w->load.busy, was_stale = w->load.stale;
 
-	sw_worker_eval(&w->load, &pool->limits, &pool->ageing, now_ms);
+	sw_worker_eval(&w->load, &pool->limits, &pool->conf->ageing, now_ms);
 	if (w->load.stale != was_stale)
 		sw_say_worker_stale(w, now_ms);
 	if (w->load.busy != was_busy) {
@@ -34,8 +34,8 @@ void sw_pool_update(struct sw_live_pool *pool)
 	for (size_t i = 0; i < pool->n_workers; i++) {
 		in.draining += pool->workers[i]->drain;
 		in.busy += pool->workers[i]->load.busy && !pool->workers[i]->drain;
-		near |= sw_worker_near(&pool->workers[i]->load, &pool->conf->limits,
-				       &pool->conf->ageing, SW_NEAR_SHARE, now_ms);
+		near |= sw_worker_near(&pool->workers[i]->load, &pool->limits, &pool->conf->ageing,
+				       SW_NEAR_SHARE, now_ms);
 	}
 	pool->near = near;
 	pool->state = sw_pool_decide(&in, now_ms);
@@ -69,13 +69,13 @@ static const struct sw_check *find_check(const struct sw_check *checks, size_t n
 /* One line for each limit that becomes inert for a worker, or is no more. */
 static void judge_inert(struct sw_live_worker *w, uint64_t now_ms)
 {
-	const struct sw_pool_conf *pool = w->pool->conf;
+	const struct sw_live_pool *pool = w->pool;
 	struct sw_check checks[SW_MAX_CHECKS];
 	size_t n;
 
 	if (!w->load.reported_ms)
 		return;
-	n = sw_worker_explain(&w->load, &pool->limits, &pool->ageing, now_ms, checks,
+	n = sw_worker_explain(&w->load, &pool->limits, &pool->conf->ageing, now_ms, checks,
 			      SW_MAX_CHECKS);
 	for (int limit = 0; limit < SW_LIMITS; limit++) {
 		const struct sw_check *c =
@@ -88,6 +88,17 @@ static void judge_inert(struct sw_live_worker *w, uint64_t now_ms)
 	}
 }
 
+void sw_pool_judge(struct sw_live_pool *pool)
+{
+	uint64_t now_ms = sw_now_ms();
+
+	for (size_t i = 0; i < pool->n_workers; i++) {
+		judge_worker(pool->workers[i], now_ms);
+		judge_inert(pool->workers[i], now_ms);
+	}
+	sw_pool_update(pool);
+}
+
 void sw_pools_tick(struct sw_live *live)
 {
 	uint64_t now_ms = sw_now_ms();
@@ -95,16 +106,12 @@ void sw_pools_tick(struct sw_live *live)
 	for (size_t i = 0; i < live->n_pools; i++) {
 		struct sw_live_pool *pool = &live->pools[i];
 
-		for (size_t j = 0; j < pool->n_workers; j++) {
-			judge_worker(pool->workers[j], now_ms);
-			judge_inert(pool->workers[j], now_ms);
-		}
 		if (pool->force != SW_FORCE_AUTO && !sw_live_forced(pool, now_ms)) {
 			sw_log(SW_INFO, "pool %s: forced %s no longer, its time is over",
 			       pool->conf->name, sw_force_name(pool->force));
 			pool->force = SW_FORCE_AUTO;
 		}
-		sw_pool_update(pool);
+		sw_pool_judge(pool);
 	}
 }
 
@@ -116,7 +123,7 @@ void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *
 	uint64_t dropped = w->load.dropped;
 
 	for (size_t i = 0; i < n; i++)
-		sw_worker_report(&w->load, &w->pool->conf->limits, &reports[i], now_ms);
+		sw_worker_report(&w->load, &w->pool->limits, &reports[i], now_ms);
 	if (!dropped && w->load.dropped)
 		sw_log(SW_WARN,
 		       "pool %s: worker %s reports a rank outside the declared ones; it is ignored. "

@@ -114,6 +114,7 @@ static int build_pool(struct sw_live *live, struct sw_live_pool *pool,
 {
 	pool->conf = conf;
 	pool->live = live;
+	pool->limits = conf->limits;
 	pool->since_ms = sw_now_ms();
 	pool->row = -1;
 	pool->cap = UINT64_MAX;

@@ -27,10 +27,10 @@ static void say_check(const struct sw_check *c, char *out, size_t size)
 /* The check that tells most about a worker: an over one, else the one closest to its limit. */
 static bool telling_check(const struct sw_live_worker *w, uint64_t now_ms, struct sw_check *out)
 {
-	const struct sw_pool_conf *pool = w->pool->conf;
+	const struct sw_live_pool *pool = w->pool;
 	struct sw_check checks[SW_MAX_CHECKS];
 	double best = -1;
-	size_t n = sw_worker_explain(&w->load, &pool->limits, &pool->ageing, now_ms, checks,
+	size_t n = sw_worker_explain(&w->load, &pool->limits, &pool->conf->ageing, now_ms, checks,
 				     SW_MAX_CHECKS);
 
 	for (size_t i = 0; i < n && i < SW_MAX_CHECKS; i++) {
@@ -95,6 +95,7 @@ void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64
 		snprintf(why, sizeof(why), "it has no worker");
 	else
 		say_worker(decisive_worker(pool), now_ms, why, sizeof(why));
+	sw_tell_pool(pool, was, for_ms, why);
 	sw_log(SW_INFO, "pool %s %s: %s (was %s for %.1f s)%s", pool->conf->name,
 	       sw_pool_state_name(pool->state), why, sw_pool_state_name(was), (double)for_ms / 1e3,
 	       pool->conf->observe && pool->state != SW_POOL_OPEN ? "; observe: nothing is shed"
@@ -103,9 +104,11 @@ void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64
 
 void sw_say_worker_busy(const struct sw_live_worker *w, uint64_t now_ms)
 {
+	struct sw_check c;
 	char why[320];
 
 	say_worker(w, now_ms, why, sizeof(why));
+	sw_tell_worker(w, w->load.busy ? "busy" : "free", telling_check(w, now_ms, &c) ? &c : NULL);
 	/* in a pool of one worker the pool's line says it all */
 	sw_log(w->pool->n_workers > 1 ? SW_INFO : SW_DEBUG, "pool %s: %s: %s", w->pool->conf->name,
 	       w->load.busy ? "busy" : "free", why);
@@ -115,6 +118,7 @@ void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms)
 {
 	const struct sw_ageing *a = &w->pool->conf->ageing;
 
+	sw_tell_worker(w, w->load.stale ? "stale" : "fresh", NULL);
 	if (!w->load.stale)
 		sw_log(SW_INFO, "pool %s: worker %s reports again", w->pool->conf->name,
 		       w->conf->name);
@@ -135,6 +139,7 @@ void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms)
 
 void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool inert)
 {
+	sw_tell_worker(w, inert ? "inert" : "active", c);
 	if (!inert)
 		sw_log(SW_INFO, "pool %s: worker %s: %s is inert no more", w->pool->conf->name,
 		       w->conf->name, sw_limit_name(c->limit));

@@ -70,6 +70,7 @@ static void note_suspect(struct sw_live_worker *w, uint64_t now_ms)
 	if (suspect == w->suspect)
 		return;
 	w->suspect = suspect;
+	sw_tell_worker(w, suspect ? "suspect" : "answers", NULL);
 	if (suspect) {
 		w->suspect_since_ms = now_ms;
 		sw_log(SW_WARN,

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Values as JSON; see json.h. */
+#include <math.h>
+#include <string.h>
+
+#include "control/json.h"
+
+json_t *sw_json_number(double v)
+{
+	if (!isfinite(v))
+		return json_null();
+	return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
+}
+
+json_t *sw_json_text(const char *text)
+{
+	json_t *out = text ? json_string(text) : json_null();
+
+	return out ? out : json_string("(not UTF-8)");
+}
+
+json_t *sw_json_age(uint64_t age_ms)
+{
+	return age_ms == UINT64_MAX ? json_null() : json_integer((json_int_t)age_ms);
+}
+
+json_t *sw_json_lasting(bool is, uint64_t since_ms, uint64_t now_ms)
+{
+	return is ? sw_json_age(now_ms - since_ms) : json_null();
+}
+
+json_t *sw_json_endpoint(const struct sw_endpoint *at)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct sw_listener_conf l = {.port = at->port};
+	char out[64];
+
+	if (!at->port)
+		return json_null();
+	memcpy(l.addr, at->addr, sizeof(l.addr));
+	l.v4 = !memcmp(at->addr, mapped, sizeof(mapped));
+	l.v6 = !l.v4;
+	sw_format_listener(&l, out, sizeof(out));
+	return json_string(out);
+}
