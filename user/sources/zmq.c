@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The event plane over ZeroMQ, see events_impl.h: a SUB socket for each publisher or broker. libzmq
+ * connects, resolves and receives on a thread of its own; here is read what it has received. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "sources/events_impl.h"
+
+#define TOPIC	     "kv_metrics"
+#define FRAMES	     4 /* topic, publisher, sequence, envelope */
+#define HEAD	     5 /* before the envelope: a version and its length */
+#define VERSION	     1
+#define SOCKETS	     3	 /* of libzmq for each endpoint: its own and two of its monitor */
+#define RETRY_MS     100 /* and twice as long each time, up to: */
+#define RETRY_MAX_MS 5000
+
+/* Messages that wait, and bytes of one frame: a longer one ends the connection. A broker passes on
+ * other topics too, which hold more. */
+#define DIRECT_QUEUED 1024
+#define DIRECT_BYTES  (16 * 1024)
+#define BROKER_QUEUED 256
+#define BROKER_BYTES  (1024 * 1024)
+
+struct endpoint {
+	struct sw_link link; /* first: they are the same */
+	void *socket, *monitor;
+	struct event *readable;
+	bool broker;
+	zmq_msg_t frames[FRAMES]; /* of the message that is under way */
+	unsigned n;		  /* may be more than are kept */
+};
+
+struct sw_zmq {
+	struct sw_events *events;
+	struct event_base *base;
+	void *context;
+	struct endpoint **endpoints;
+	size_t n;
+};
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* "namespace.NS.component.C.endpoint.E.kv_metrics", or the older "namespace.NS.kv_metrics". */
+static bool is_subject(const char *text, size_t length)
+{
+	static const char *const whole[] = {"namespace", NULL, "component", NULL,
+					    "endpoint",	 NULL, TOPIC};
+	static const char *const older[] = {"namespace", NULL, TOPIC};
+	const char *const *want;
+	char copy[512], *rest = copy, *parts[7], *part;
+	size_t n = 0;
+
+	if (length >= sizeof(copy) || memchr(text, '\0', length))
+		return false;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	while (n < 7 && (part = strsep(&rest, ".")))
+		parts[n++] = part;
+	if (rest || (n != 7 && n != 3))
+		return false;
+	want = n == 7 ? whole : older;
+	for (size_t i = 0; i < n; i++)
+		if (want[i] ? strcmp(parts[i], want[i]) : !parts[i][0])
+			return false;
+	return true;
+}
+
+static bool is_about_load(const struct endpoint *p, zmq_msg_t *topic)
+{
+	const char *text = zmq_msg_data(topic);
+	size_t length = zmq_msg_size(topic);
+
+	return p->broker ? is_subject(text, length)
+			 : length == strlen(TOPIC) && !memcmp(text, TOPIC, length);
+}
+
+static uint32_t big_endian(const uint8_t *b)
+{
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* A whole message has come. */
+static void take_message(struct endpoint *p)
+{
+	const uint8_t *head = zmq_msg_data(&p->frames[FRAMES - 1]);
+	size_t length = zmq_msg_size(&p->frames[FRAMES - 1]);
+
+	if (!is_about_load(p, &p->frames[0]))
+		return;
+	if (p->n != FRAMES)
+		sw_link_bad(&p->link, "a message of not 4 frames");
+	else if (zmq_msg_size(&p->frames[1]) != 8 || zmq_msg_size(&p->frames[2]) != 8)
+		sw_link_bad(&p->link, "a publisher or sequence of not 8 bytes");
+	else if (length < HEAD || head[0] != VERSION)
+		sw_link_bad(&p->link, "an envelope of another version");
+	else if (big_endian(head + 1) != length - HEAD)
+		sw_link_bad(&p->link, "an envelope of another length than it says");
+	else
+		sw_link_took(&p->link, head + HEAD, length - HEAD);
+}
+
+/* One frame, as there is no limit to how many a message may have. */
+static bool read_frame(struct sw_link *link)
+{
+	struct endpoint *p = (struct endpoint *)link;
+	zmq_msg_t *frame = &p->frames[p->n < FRAMES ? p->n : FRAMES - 1];
+
+	if (zmq_msg_recv(frame, p->socket, ZMQ_DONTWAIT) < 0) {
+		event_add(p->readable, NULL);
+		return false;
+	}
+	p->n++;
+	if (zmq_msg_more(frame))
+		return true;
+	take_message(p);
+	p->n = 0;
+	return true;
+}
+
+/* libzmq's descriptor says only that something has happened. It may stay readable until all was
+ * read, so it is looked at again only then. */
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct endpoint *p = arg;
+
+	(void)fd;
+	(void)what;
+	sw_link_ready(&p->link);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+static void note(struct endpoint *p, unsigned event)
+{
+	switch (event) {
+	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: sw_link_up(&p->link); break;
+	case ZMQ_EVENT_DISCONNECTED: sw_link_down(&p->link, "the connection was lost"); break;
+	case ZMQ_EVENT_CONNECT_RETRIED:
+		sw_link_down(&p->link, "cannot connect; is a publisher listening there?");
+		break;
+	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+	case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+		sw_link_down(&p->link, "what listens there is no ZeroMQ publisher");
+		break;
+	default: break;
+	}
+}
+
+/* Of each event there are two frames: its number and value, and the address. */
+static void look_at(struct endpoint *p)
+{
+	uint16_t event;
+	char frame[256];
+
+	while (zmq_recv(p->monitor, frame, sizeof(frame), ZMQ_DONTWAIT) >= 6) {
+		memcpy(&event, frame, sizeof(event));
+		zmq_recv(p->monitor, frame, sizeof(frame), ZMQ_DONTWAIT);
+		note(p, event);
+	}
+}
+
+void sw_zmq_look(struct sw_zmq *z)
+{
+	for (size_t i = 0; i < z->n; i++)
+		look_at(z->endpoints[i]);
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------ */
+
+static void close_endpoint(struct endpoint *p)
+{
+	sw_link_end(&p->link);
+	if (p->readable)
+		event_free(p->readable);
+	if (p->monitor)
+		zmq_close(p->monitor);
+	if (p->socket) {
+		zmq_socket_monitor(p->socket, NULL, 0);
+		zmq_close(p->socket);
+	}
+	for (int i = 0; i < FRAMES; i++)
+		zmq_msg_close(&p->frames[i]);
+	free(p->link.name);
+	free(p);
+}
+
+static int set(void *socket, int option, int value)
+{
+	return zmq_setsockopt(socket, option, &value, sizeof(value));
+}
+
+static int set_options(void *socket, bool broker)
+{
+	const int64_t largest = broker ? BROKER_BYTES : DIRECT_BYTES;
+	const char *prefix = broker ? "namespace." : TOPIC;
+
+	return set(socket, ZMQ_LINGER, 0) ||
+	       set(socket, ZMQ_RCVHWM, broker ? BROKER_QUEUED : DIRECT_QUEUED) ||
+	       set(socket, ZMQ_IPV6, 1) || set(socket, ZMQ_RECONNECT_IVL, RETRY_MS) ||
+	       set(socket, ZMQ_RECONNECT_IVL_MAX, RETRY_MAX_MS) ||
+	       set(socket, ZMQ_CONNECT_TIMEOUT, 5000) || set(socket, ZMQ_HANDSHAKE_IVL, 5000) ||
+	       /* a publisher whose host is gone says nothing, as one does that has no load */
+	       set(socket, ZMQ_TCP_KEEPALIVE, 1) || set(socket, ZMQ_TCP_KEEPALIVE_IDLE, 10) ||
+	       set(socket, ZMQ_TCP_KEEPALIVE_INTVL, 5) || set(socket, ZMQ_TCP_KEEPALIVE_CNT, 3) ||
+	       zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof(largest)) ||
+	       zmq_setsockopt(socket, ZMQ_SUBSCRIBE, prefix, strlen(prefix));
+}
+
+/* Its monitor is read once a second, so it needs no descriptor on the loop. */
+static void *open_monitor(const struct sw_zmq *z, void *socket)
+{
+	const int events = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_DISCONNECTED |
+			   ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+			   ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+	void *monitor = zmq_socket(z->context, ZMQ_PAIR);
+	char address[64];
+
+	snprintf(address, sizeof(address), "inproc://monitor-%p", socket);
+	if (monitor &&
+	    (set(monitor, ZMQ_LINGER, 0) || zmq_socket_monitor(socket, address, events) ||
+	     zmq_connect(monitor, address))) {
+		zmq_close(monitor);
+		monitor = NULL;
+	}
+	return monitor;
+}
+
+/* -errno of libzmq, which has numbers of its own. */
+static int failed(const char *endpoint, struct sw_error *err)
+{
+	int number = zmq_errno();
+
+	return sw_fail(err, number == EMFILE ? -EMFILE : -EINVAL, "cannot listen to %s: %s",
+		       endpoint, zmq_strerror(number));
+}
+
+static int open_endpoint(struct sw_zmq *z, struct endpoint *p, const char *address,
+			 struct sw_error *err)
+{
+	size_t size = sizeof(evutil_socket_t);
+	evutil_socket_t fd;
+
+	p->link.name = strdup(address);
+	p->socket = zmq_socket(z->context, ZMQ_SUB);
+	if (!p->link.name)
+		return sw_fail(err, -ENOMEM, "no memory");
+	if (!p->socket || set_options(p->socket, p->broker))
+		return failed(address, err);
+	p->monitor = open_monitor(z, p->socket);
+	if (!p->monitor || zmq_connect(p->socket, address) ||
+	    zmq_getsockopt(p->socket, ZMQ_FD, &fd, &size))
+		return failed(address, err);
+	p->readable = event_new(z->base, fd, EV_READ, on_readable, p);
+	if (!p->readable)
+		return sw_fail(err, -ENOMEM, "no memory");
+	return 0;
+}
+
+/* The index of an endpoint; `n`: it is none. */
+static size_t find(const struct sw_zmq *z, const char *address)
+{
+	size_t i = 0;
+
+	while (i < z->n && strcmp(z->endpoints[i]->link.name, address))
+		i++;
+	return i;
+}
+
+static int add(struct sw_zmq *z, const char *address, bool broker, struct sw_error *err)
+{
+	struct endpoint **more = reallocarray(z->endpoints, z->n + 1, sizeof(struct endpoint *));
+	struct endpoint *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (more)
+		z->endpoints = more;
+	if (!more || !p) {
+		free(p);
+		return sw_fail(err, -ENOMEM, "no memory");
+	}
+	p->link = (struct sw_link){.events = z->events, .read = read_frame, .kind = "zmq"};
+	p->broker = broker;
+	for (int i = 0; i < FRAMES; i++)
+		zmq_msg_init(&p->frames[i]);
+	ret = open_endpoint(z, p, address, err);
+	if (ret) {
+		close_endpoint(p);
+		return ret;
+	}
+	z->endpoints[z->n++] = p;
+	sw_link_ready(&p->link);
+	return 0;
+}
+
+int sw_zmq_add(struct sw_zmq *z, const char *address, bool broker, struct sw_error *err)
+{
+	size_t i = find(z, address);
+
+	if (i < z->n && z->endpoints[i]->broker == broker)
+		return 0;
+	sw_zmq_drop(z, address);
+	if (z->n >= SW_EVENTS_ENDPOINTS)
+		return sw_fail(err, -ENOSPC, "cannot listen to %s: %d endpoints are the limit",
+			       address, SW_EVENTS_ENDPOINTS);
+	return add(z, address, broker, err);
+}
+
+void sw_zmq_drop(struct sw_zmq *z, const char *address)
+{
+	size_t i = find(z, address);
+
+	if (i == z->n)
+		return;
+	close_endpoint(z->endpoints[i]);
+	z->endpoints[i] = z->endpoints[--z->n];
+}
+
+const struct sw_link *sw_zmq_link(const struct sw_zmq *z, size_t index)
+{
+	return index < z->n ? &z->endpoints[index]->link : NULL;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+int sw_zmq_new(struct sw_zmq **out, struct sw_events *e, struct event_base *base,
+	       struct sw_error *err)
+{
+	struct sw_zmq *z = calloc(1, sizeof(*z));
+	void *context = zmq_ctx_new();
+
+	if (!z || !context ||
+	    zmq_ctx_set(context, ZMQ_MAX_SOCKETS, SW_EVENTS_ENDPOINTS * SOCKETS)) {
+		if (context)
+			zmq_ctx_term(context);
+		free(z);
+		return sw_fail(err, -ENOMEM, "cannot set up ZeroMQ: no memory");
+	}
+	*z = (struct sw_zmq){.events = e, .base = base, .context = context};
+	*out = z;
+	return 0;
+}
+
+static void *end(void *context)
+{
+	zmq_ctx_term(context);
+	return NULL;
+}
+
+void sw_zmq_free(struct sw_zmq *z)
+{
+	pthread_t thread;
+
+	if (!z)
+		return;
+	while (z->n)
+		close_endpoint(z->endpoints[--z->n]);
+	free(z->endpoints);
+	/* libzmq's thread may be resolving a name, and to end it is to wait for that */
+	if (!pthread_create(&thread, NULL, end, z->context))
+		pthread_detach(thread);
+	free(z);
+}
