@@ -25,6 +25,7 @@
 #include "recent.h"
 #include "reply.h"
 #include "request.h"
+#include "shed.h"
 #include "socket.h"
 
 struct scene { /* what every stage knows */
@@ -293,7 +294,7 @@ static __always_inline int decide(ctx_t *ctx, struct scene *s)
 
 /* Carries a decision out. Only what is intact is answered; a corrupt packet is the kernel's to
  * drop. */
-static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
+static __always_inline int carry_out(ctx_t *ctx, struct scene *s, __u32 id, int reason)
 {
 	int failed;
 
@@ -307,6 +308,8 @@ static __always_inline int carry_out(ctx_t *ctx, struct scene *s, int reason)
 		return failed;
 	if (s->r.answer)
 		remember_answer(&s->p, s->cause, s->family, s->r.ack);
+	if (is_shed(reason))
+		note_shed(&s->p, id, SHED_NOTE(reason, s->cause, asked(s->w), 0), s->now);
 	return reason;
 }
 
@@ -352,7 +355,7 @@ static __always_inline int guard(ctx_t *ctx, enum variant variant, __u32 *id)
 	reason = read(ctx, &s.p);
 	if (reason >= 0)
 		return reason;
-	return carry_out(ctx, &s, decide(ctx, &s));
+	return carry_out(ctx, &s, *id, decide(ctx, &s));
 }
 
 #endif

@@ -318,6 +318,8 @@ int spillway_keep(struct __sk_buff *skb)
 		return CTX_PASS;
 	if (is_reply(reason)) {
 		reason = STAGE(send_reply)(skb, reason);
+		if (is_shed(reason))
+			note_shed(&s->p, id, SHED_NOTE(reason, s->cause, s->asked, 1), s->now);
 		if (s->up && is_reply(reason)) {
 			count(id, reason);
 			return CTX_PASS;

@@ -44,10 +44,12 @@ static __always_inline int complete(struct scratch *s, struct flow *f)
 	a = bpf_map_lookup_elem(&answers, &index);
 	if (!a)
 		return SW_R_drop_failed;
+	s->asked = f->flags >> FLOW_ASKED & 0xff;
 	f->dout = f->dout_before + a->length;
 	f->flags = (f->flags & ~FLOW_SWALLOW) | FLOW_ANSWERED;
 	return give_answer(s, f, SW_R_shed_saturated + s->cause);
 }
+
 /* The other direction, for a segment that goes up in the packet's place. */
 static __always_inline void turn_round(struct scratch *s)
 {

@@ -32,7 +32,8 @@ static __always_inline int shed(struct scratch *s, struct flow *f, const struct 
 	f->din += f->to - f->from;
 	f->window = s->facts.window;
 	f->answer = choose_answer(s, l);
-	f->flags |= FLOW_TRANSLATED;
+	f->flags &= ~(0xffU << FLOW_ASKED);
+	f->flags |= FLOW_TRANSLATED | asked(this_window()) << FLOW_ASKED;
 	s->up = s->facts.snd_una != s->facts.write_seq;
 	s->up_seq = s->facts.rcv_nxt;
 	s->up_ack = s->facts.write_seq;

@@ -6,6 +6,7 @@
 #include "listener.h"
 #include "reply.h"
 #include "request.h"
+#include "shed.h"
 #include "socket.h"
 #include "kernel_sock.h"
 #include <bpf/bpf_core_read.h>
@@ -36,7 +37,7 @@ struct scratch { /* of a CPU: what every step knows */
 	struct exchange x; /* what the flow's becomes if the request is shed */
 	struct flow fresh;
 	__u64 now;
-	__u32 shedding, metered, cause, family;
+	__u32 shedding, metered, cause, family, asked;
 	__u32 client_window;
 	__u32 up;	      /* an acknowledgement has to go up beside the reply */
 	__u32 up_seq, up_ack; /* with these numbers */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The maps of a data plane; their keys and values are in include/spillway/abi.h, docs/maps.md
- * explains them to the reader of a dump. User space writes all but `recent`, `flood` and the
- * counters. __weak: each hook is an object of its own, and the linker keeps one of each.
+ * explains them to the reader of a dump. User space writes all but `recent`, `flood`, the
+ * events and the counters. __weak: each hook is an object of its own, and the linker keeps one of
+ * each.
  */
 #ifndef SPILLWAY_BPF_MAPS_H
 #define SPILLWAY_BPF_MAPS_H
@@ -124,7 +125,8 @@ struct request {
 		};
 	};
 	__u32 target, end; /* of the path and of the segment, in the window */
-	__u32 family;	   /* of the answer, when it is shed */
+	__u16 family;	   /* of the answer, when it is shed */
+	__u16 endpoint;	   /* enum sw_api_endpoint */
 };
 
 /* Scratch of a CPU: the segment at hand, see window.h, what request.h makes of it, and the name of
@@ -162,5 +164,24 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sw_counts);
 } counts_keep SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SW_MAX_LISTENERS);
+	__type(key, __u32);
+	__type(value, struct sw_shed_counts);
+} counts_shed SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} shed_events SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} shed_sample SEC(".maps") __weak;
 
 #endif

@@ -93,6 +93,7 @@ static __always_inline int look_up(struct request *r)
 	if (!v)
 		return REQUEST_UNREAD;
 	r->family = v->family < SW_FAMILIES ? v->family : SW_FAMILY_DEFAULT;
+	r->endpoint = v->endpoint;
 	return v->action == SW_PATH_SHED ? REQUEST_SHED : REQUEST_PASS;
 }
 
@@ -191,6 +192,7 @@ __noinline int STAGE(read_request)(const struct packet *p, const struct sw_liste
 	w->request.target = p->data - p->l4;
 	w->request.end = p->end - p->l4;
 	w->request.family = SW_FAMILY_DEFAULT;
+	w->request.endpoint = SW_API_EP_OTHER;
 	kind = judge_request(l, w);
 	*family = w->request.family;
 	return kind;

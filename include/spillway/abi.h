@@ -422,6 +422,32 @@ struct sw_counts {
 #undef X
 };
 
+/* counts_shed[listener]: per CPU, requests that were shed, kept connections included, and how many
+ * of them are not in `shed_events`. */
+struct sw_shed_counts {
+	__u64 endpoints[SW_API_ENDPOINTS]; /* by enum sw_api_endpoint */
+	__u64 untold;
+};
+
+/* shed_events: what was shed, a sample of SW_SHED_EVENTS a second, after a burst of
+ * SW_SHED_BURST. */
+#define SW_SHED_EVENTS 100
+#define SW_SHED_BURST  50
+
+struct sw_shed_event {
+	__u64 at_ns;	 /* CLOCK_MONOTONIC, of the last tick */
+	__u8 source[16]; /* IPv4: a /24; IPv6: a /64; what follows is zero */
+	__u16 listener;
+	__u8 reason;   /* enum sw_reason, one of shed_* */
+	__u8 cause;    /* enum sw_cause */
+	__u8 method;   /* enum sw_method */
+	__u8 endpoint; /* enum sw_api_endpoint */
+	__u8 kept;     /* 1: on a connection that goes on */
+	__u8 pad;
+};
+
+/* shed_sample[0]: __u64, CLOCK_MONOTONIC ns until which the rate is used up. */
+
 #define SW_ASSERT(x) _Static_assert(x, #x)
 SW_ASSERT(sizeof(struct sw_port) == 8);
 SW_ASSERT(sizeof(struct sw_address) == 20);
@@ -437,6 +463,8 @@ SW_ASSERT(sizeof(struct sw_levers) == 8);
 SW_ASSERT(sizeof(struct sw_recent) == 8);
 SW_ASSERT(sizeof(struct sw_flood) == 16);
 SW_ASSERT(sizeof(struct sw_counts) == 8 * SW_R_COUNT);
+SW_ASSERT(sizeof(struct sw_shed_counts) == 8 * SW_API_ENDPOINTS + 8);
+SW_ASSERT(sizeof(struct sw_shed_event) == 32);
 SW_ASSERT(sizeof(struct sw_bits) == 128);
 SW_ASSERT(sizeof(struct sw_worker_row) == 40);
 SW_ASSERT(sizeof(struct sw_slot) == 64);

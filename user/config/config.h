@@ -114,6 +114,7 @@ struct sw_path_conf {
 	char *path; /* may hold one {name} */
 	enum sw_path_action action;
 	enum sw_family family;
+	enum sw_api_endpoint endpoint;
 };
 
 enum sw_intercept {

@@ -10,9 +10,6 @@
 
 #define NAME "{name}"
 
-static const char *const method_names[] = {"GET",   "HEAD",    "POST",	  "PUT",   "DELETE",
-					   "PATCH", "OPTIONS", "CONNECT", "TRACE", NULL};
-
 struct rule {		       /* an operator's entry */
 	enum sw_method method; /* SW_METHOD_NONE: any */
 	const char *path;
@@ -53,7 +50,7 @@ static struct rule parse_rule(const struct sw_place *at, const char *list, size_
 	if (space) {
 		snprintf(method, sizeof(method), "%.*s", (int)(space - text), text);
 		rule.method = (enum sw_method)(
-			SW_METHOD_GET + sw_take_choice(&place, NULL, method, method_names, 0));
+			SW_METHOD_GET + sw_take_choice(&place, NULL, method, sw_method_names, 0));
 	}
 	fault = path_fault(rule.path);
 	if (fault)
@@ -76,7 +73,8 @@ static bool covers(const char *pattern, const char *path)
 }
 
 static void add(const struct sw_place *at, struct sw_listener_conf *l, enum sw_method method,
-		const char *path, enum sw_path_action action, enum sw_family family)
+		const char *path, enum sw_path_action action, enum sw_family family,
+		enum sw_api_endpoint endpoint)
 {
 	if (at->build->err)
 		return;
@@ -88,6 +86,7 @@ static void add(const struct sw_place *at, struct sw_listener_conf *l, enum sw_m
 		.path = sw_take_text(at, "paths", path),
 		.action = action,
 		.family = family,
+		.endpoint = endpoint,
 	};
 }
 
@@ -112,7 +111,8 @@ static void pass(const struct sw_place *at, struct sw_listener_conf *l, const st
 	l->n_paths = kept;
 	for (int m = SW_METHOD_GET; m <= SW_METHOD_TRACE && !strstr(rule->path, NAME); m++)
 		if (used[m])
-			add(at, l, (enum sw_method)m, rule->path, SW_PATH_PASS, SW_FAMILY_DEFAULT);
+			add(at, l, (enum sw_method)m, rule->path, SW_PATH_PASS, SW_FAMILY_DEFAULT,
+			    SW_API_EP_OTHER);
 }
 
 static void build_rules(const struct sw_place *at, const struct sw_doc_paths *d,
@@ -122,7 +122,7 @@ static void build_rules(const struct sw_place *at, const struct sw_doc_paths *d,
 		struct rule rule = parse_rule(at, "shed", i, d->shed[i]);
 
 		add(at, l, rule.method ? rule.method : SW_METHOD_POST, rule.path, SW_PATH_SHED,
-		    SW_FAMILY_DEFAULT);
+		    SW_FAMILY_DEFAULT, SW_API_EP_OTHER);
 	}
 	for (unsigned i = 0; i < d->pass_count; i++) {
 		struct rule rule = parse_rule(at, "pass", i, d->pass[i]);
@@ -162,7 +162,8 @@ void sw_build_paths(const struct sw_place *listener, const struct sw_doc_paths *
 	if (!l->paths)
 		return;
 	for (size_t i = 0; i < n; i++)
-		add(&at, l, builtin[i].method, builtin[i].path, SW_PATH_SHED, builtin[i].family);
+		add(&at, l, builtin[i].method, builtin[i].path, SW_PATH_SHED, builtin[i].family,
+		    builtin[i].endpoint);
 	build_rules(&at, d, l);
 	for (size_t i = 0; i < l->n_paths && traits->one_body; i++)
 		l->paths[i].family = SW_FAMILY_DEFAULT;

@@ -126,6 +126,7 @@ enum sw_server {		  /* what listens behind a listener */
 /* Counters of one listener. */
 struct sw_listener_counts {
 	struct sw_counts xdp, tc, keep;
+	struct sw_shed_counts shed;
 };
 
 struct sw_live {

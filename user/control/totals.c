@@ -22,7 +22,7 @@ static const bool gives[SW_R_COUNT] = {
 #undef X
 };
 
-/* Both structs are nothing but one __u64 for each reason, by number. */
+/* The struct is nothing but __u64s, of packets one for each reason by number. */
 #define N_COUNTERS (sizeof(struct sw_listener_counts) / sizeof(__u64))
 
 uint64_t sw_count(const struct sw_counts *c, unsigned reason)
@@ -52,7 +52,8 @@ static bool read_kernel(const struct sw_live_plane *plane, size_t index,
 	memset(out, 0, sizeof(*out));
 	return plane && plane->plane &&
 	       sw_plane_counts(plane->plane, (unsigned)index + 1, &out->xdp, &out->tc,
-			       &out->keep) >= 0;
+			       &out->keep) >= 0 &&
+	       sw_plane_shed_counts(plane->plane, (unsigned)index + 1, &out->shed) >= 0;
 }
 
 static void read_packets(const struct sw_live *live, size_t index, struct sw_listener_counts *out)
@@ -65,6 +66,8 @@ void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *
 {
 	memset(out, 0, sizeof(*out));
 	read_packets(live, index, &out->packets);
+	for (unsigned e = 0; e < SW_API_ENDPOINTS; e++)
+		out->endpoints[e] = out->packets.shed.endpoints[e];
 	for (unsigned r = 0; r < SW_R_COUNT; r++) {
 		uint64_t kept = sw_count(&out->packets.keep, r);
 		uint64_t n = sw_count(&out->packets.xdp, r) + sw_count(&out->packets.tc, r);

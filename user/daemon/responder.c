@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "daemon/responder.h"
 #include "kernel/netns.h"
+#include "policy/paths.h"
 
 #define HEAD_MS	     10000	/* to send the head of a request */
 #define DRAIN_MS     5000	/* to send the rest of it and to close, once it is answered */
@@ -49,20 +50,10 @@ struct sw_responder {
 
 static enum sw_method parse_method(const char *word, size_t length)
 {
-	static const struct {
-		const char *name;
-		enum sw_method method;
-	} methods[] = {
-		{"GET", SW_METHOD_GET},		{"HEAD", SW_METHOD_HEAD},
-		{"POST", SW_METHOD_POST},	{"PUT", SW_METHOD_PUT},
-		{"DELETE", SW_METHOD_DELETE},	{"PATCH", SW_METHOD_PATCH},
-		{"OPTIONS", SW_METHOD_OPTIONS}, {"CONNECT", SW_METHOD_CONNECT},
-		{"TRACE", SW_METHOD_TRACE},
-	};
-
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (strlen(methods[i].name) == length && !memcmp(methods[i].name, word, length))
-			return methods[i].method;
+	for (int m = SW_METHOD_GET; m <= SW_METHOD_TRACE; m++)
+		if (strlen(sw_method_name((enum sw_method)m)) == length &&
+		    !memcmp(sw_method_name((enum sw_method)m), word, length))
+			return (enum sw_method)m;
 	return SW_METHOD_NONE;
 }
 

@@ -28,6 +28,17 @@ int sw_counters_sum(int map, unsigned index, __u64 *out, size_t n)
 	return ret;
 }
 
+int sw_plane_shed_counts(struct sw_plane *p, unsigned listener, struct sw_shed_counts *out)
+{
+	return sw_counters_sum(p->maps.counts_shed, listener, (__u64 *)out,
+			       sizeof(*out) / sizeof(__u64));
+}
+
+int sw_plane_shed_events(const struct sw_plane *p)
+{
+	return p->maps.shed_events;
+}
+
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
 		    struct sw_counts *tc, struct sw_counts *keep)
 {

@@ -103,6 +103,11 @@ int sw_plane_rotate_key(struct sw_plane *p);
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
 		    struct sw_counts *tc, struct sw_counts *keep);
 
+/* Sums what was shed of a listener by kind of request over CPUs. */
+int sw_plane_shed_counts(struct sw_plane *p, unsigned listener, struct sw_shed_counts *out);
+/* The map of events about that, for sw_events_open(); it is the same as long as its pin lives. */
+int sw_plane_shed_events(const struct sw_plane *p);
+
 /* False: requests on established connections are not shed here; `why` says it where the kernel
  * refused, and is empty where nobody asked for it. */
 bool sw_plane_can_keep(const struct sw_plane *p, const char **why);

@@ -132,7 +132,8 @@ static int listener_paths(struct build *b, const struct sw_listener_conf *conf, 
 
 	for (size_t i = 0; !err && !conf->all_paths && i < conf->n_paths; i++) {
 		const struct sw_path_conf *p = &conf->paths[i];
-		struct sw_path_value value = {.action = p->action, .family = p->family};
+		struct sw_path_value value = {
+			.action = p->action, .family = p->family, .endpoint = p->endpoint};
 		struct sw_path key;
 
 		err = path_key(b, p, &key);

@@ -28,7 +28,9 @@
 	X(recent)                                                                                  \
 	X(flood)                                                                                   \
 	X(counts_xdp)                                                                              \
-	X(counts_tc)
+	X(counts_tc)                                                                               \
+	X(counts_shed)                                                                             \
+	X(shed_events)
 
 struct sw_maps { /* file descriptors */
 #define X(name) int name;
