@@ -182,11 +182,13 @@ function chart() {
 	const strip = svg('svg', {viewBox: `0 0 ${SECONDS} 1`, preserveAspectRatio: 'none',
 				  class: 'strip', 'aria-hidden': 'true'});
 	const top = el('span', {class: 'top'}), half = el('span', {class: 'half'});
-	const says = el('figcaption');
+	const says = el('span');
+	const legend = el('figcaption', {}, ...['shed', 'admitted'].map(
+		(name) => el('span', {class: name}, name)), says);
 	const node = el('figure', {class: 'chart'},
 			el('div', {class: 'canvas'}, plot, top, half), strip,
 			el('div', {class: 'times', 'aria-hidden': 'true'},
-			   ...['10 min ago', '5 min', 'now'].map((t) => el('span', {}, t))), says);
+			   ...['10 min ago', '5 min', 'now'].map((t) => el('span', {}, t))), legend);
 	const runs = keyed(strip, () => {
 		const rect = svg('rect', {y: 0, height: 1});
 
@@ -208,8 +210,8 @@ function chart() {
 				+ `${rate(past.admitted[i])} admitted, ${STATES[past.state[i]]}, `
 				+ `${past.busy[i]} of ${past.workers[i]} busy`);
 		else if (past)
-			put(says, `Last 10 min: ${number(past.total.shed)} shed, `
-				+ `${number(past.total.admitted)} admitted`);
+			put(says, `${number(past.total.shed)} shed and ${number(past.total.admitted)} `
+				+ 'admitted in this time');
 	}
 
 	plot.addEventListener('pointermove', (e) => {

@@ -85,7 +85,8 @@ function why(pool, digests) {
 		return `no free slot, ${number(slots.inuse)} of ${number(slots.cap)} in use`
 			+ (busy.length ? `; ${busy.length} of ${n} busy: ${fired(busy)}` : '');
 	if (busy.length)
-		return `${n === busy.length && n > 1 ? 'all' : number(busy.length)} of ${n} busy: `
+		return (busy.length === n && n > 1 ? `all ${number(n)} busy: `
+			: `${number(busy.length)} of ${number(n)} busy: `)
 			+ (fired(busy) || 'held for the time that is configured');
 	const top = digests.reduce((a, b) => (!a || b.near > a.near ? b : a), null);
 
@@ -145,7 +146,7 @@ function poolLabels(p) {
 	if (p.steer)
 		list.push({key: 'steer', text: `steers by ${p.steer}`});
 	if (p.mode !== 'open')
-		list.push({key: 'mode', text: p.mode, title: 'what the kernel was told'});
+		list.push({key: 'mode', text: `kernel: ${p.mode}`, title: 'what the kernel was told'});
 	return list;
 }
 
@@ -158,8 +159,7 @@ function poolView(pool) {
 	const node = el('details', {class: 'pool'},
 			el('summary', {},
 			   el('div', {class: 'what'},
-			      el('h2', {}, el('span', {}, pool.name), model), state, since, flags.node,
-			      reason),
+			      el('h2', {}, pool.name), state, since, model, flags.node, reason),
 			   el('div', {class: 'numbers'}, shed.node, admitted.node, busy.node, slots.node)),
 			history.node, workers.node);
 

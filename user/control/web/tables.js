@@ -131,9 +131,6 @@ function attention(status) {
 
 function eventText(type, e) {
 	switch (type) {
-	case 'shed':
-		return `${e.status} ${e.reason} · ${e.method} ${e.endpoint} · ${e.listener}`
-			+ (e.kept ? ' · kept connection' : '');
 	case 'pool':
 		return `${e.pool}: ${e.from} → ${e.to}` + (e.for_ms ? ` after ${span(e.for_ms)}` : '')
 			+ (e.cause ? ` · ${e.cause}` : '');
@@ -142,8 +139,6 @@ function eventText(type, e) {
 			+ (e.measured !== undefined && e.measured !== null
 				? ` · ${e.threshold ? `${short(e.threshold)} ` : ''}${number(e.measured)} `
 				  + `against ${number(e.limit)}` : '');
-	case 'dropped':
-		return `${plural(e.count, 'shed event')} beyond the rate that is told`;
 	case 'missed':
 		return `${plural(e.count, 'event')} missed, this page was too slow`;
 	default:
@@ -151,37 +146,61 @@ function eventText(type, e) {
 	}
 }
 
-// Newest first. Sheddings that differ only in who asked are one line with a count.
+// One line for sheddings of a kind: how many of them were told, of what and from how many networks.
+function shedLine(e) {
+	const what = el('span'), rest = el('span', {class: 'rest'});
+	const asked = new Set(), from = new Set();
+	let n = 0, kept = 0;
+
+	return {nodes: [what, rest], add(more) {
+		asked.add(`${more.method} ${more.endpoint}`);
+		from.add(more.source);
+		n++;
+		kept += more.kept ? 1 : 0;
+		put(what, `${e.status} ${e.reason}${n > 1 ? ` × ${number(n)}` : ''}`);
+		put(rest, ` ${[...asked].join(', ')} to ${e.listener} from `
+			+ (from.size > 1 ? plural(from.size, 'network') : more.source)
+			+ (kept ? n > 1 ? `, ${number(kept)} on kept connections` : ', kept connection' : ''));
+	}};
+}
+
+function droppedLine() {
+	const what = el('span');
+	let n = 0;
+
+	return {nodes: [what], add(more) {
+		n += more.count;
+		put(what, `${plural(n, 'more', 'more')} shed, beyond the rate at which events are told`);
+	}};
+}
+
+// Newest first. What comes often, sheddings and those left out, is one line a kind until something
+// else happens or the line is some seconds old.
 function eventList(parent) {
-	let run = new Map();
+	let open = new Map();
 
-	function add(type, e) {
-		const text = eventText(type, e), now = e.time_ms || Date.now();
-		const same = type === 'shed' || type === 'dropped' ? run.get(type === 'shed' ? text : type)
-			: null;
-
-		if (same && now - same.first < FOLD_MS) {
-			same.n += type === 'shed' ? 1 : e.count;
-			if (type === 'shed')
-				same.from.add(e.source);
-			put(same.what, type === 'shed' ? text : eventText(type, {count: same.n}));
-			put(same.rest, type === 'shed' ? ` × ${number(same.n)} from ${same.from.size > 1
-				? plural(same.from.size, 'network') : e.source}` : '');
-			return;
-		}
-		if (type === 'pool' || type === 'worker')
-			run = new Map();
-		const what = el('span', {}, text);
-		const rest = el('span', {class: 'rest'}, type === 'shed' ? ` from ${e.source}` : '');
-
-		if (type === 'shed' || type === 'dropped')
-			run.set(type === 'shed' ? text : type,
-				{first: now, n: type === 'shed' ? 1 : e.count, from: new Set([e.source]),
-				 what, rest});
+	function line(type, e, now, nodes) {
 		parent.prepend(el('li', {'data-type': type, 'data-to': e.to || e.change || ''},
-				  el('time', {}, clock(now)), el('div', {}, what, rest)));
+				  el('time', {}, clock(now)), el('div', {}, ...nodes)));
 		while (parent.childElementCount > EVENTS)
 			parent.lastChild.remove();
 	}
-	return add;
+
+	return (type, e) => {
+		const now = e.time_ms || Date.now();
+
+		if (type !== 'shed' && type !== 'dropped') {
+			open = new Map();
+			return line(type, e, now, [eventText(type, e)]);
+		}
+		const kind = `${type} ${e.listener} ${e.reason} ${e.status}`;
+		let folded = open.get(kind);
+
+		if (!folded || now - folded.since > FOLD_MS) {
+			folded = {since: now, ...(type === 'shed' ? shedLine(e) : droppedLine())};
+			open.set(kind, folded);
+			line(type, e, now, folded.nodes);
+		}
+		folded.add(e);
+	};
 }

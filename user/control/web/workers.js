@@ -25,37 +25,41 @@ function workerLabels(d) {
 	if (d.inert)
 		list.push({key: 'inert', text: 'inert',
 			   title: 'a limit cannot fire: the engine does not tell what it needs'});
-	return list.length ? list : [{key: 'free', text: 'free'}];
+	return w.busy || d.full || w.suspect || w.drain ? list : [{key: 'free', text: 'free'}, ...list];
 }
 
 // ---- one worker --------------------------------------------------------------------------------
 
-function row(...texts) {
-	return el('tr', {}, ...texts.map((t) => el('td', {}, t)));
-}
+// A small table; `list` has the texts of each row, by column.
+function listing(head, list) {
+	const lines = list.map((texts) => {
+		const line = textRow(head, []);
 
-function rows(head, list) {
+		line.put(texts);
+		return line.node;
+	});
+
 	return el('table', {}, el('thead', {}, el('tr', {}, ...head.map(
-		(t) => el('th', {scope: 'col'}, t)))), el('tbody', {}, ...list));
+		(t) => el('th', {scope: 'col'}, t)))), el('tbody', {}, ...lines));
 }
 
 // What a worker unfolds to. Made anew each time, as there is nothing in it to hold on to.
 function detail(w) {
 	const facts = [['url', w.url], ['takes requests at', w.at], ['worker_id', w.worker_id],
 		       ['from', w.discovered ? 'discovery' : 'the configuration']];
-	const checks = [...w.ranks.flatMap((r) => r.checks.map((c) => [r.rank, c])),
-			...w.checks.map((c) => ['all', c])];
+	const checks = [...w.checks.map((c) => ['whole worker', c]),
+			...w.ranks.flatMap((r) => r.checks.map((c) => [`rank ${r.rank}`, c]))];
 
 	return [
 		el('p', {class: 'note'}, facts.filter((f) => f[1] !== null && f[1] !== undefined
 				&& f[1] !== '').map((f) => `${f[0]} ${f[1]}`).join(' · ')),
-		rows(['rank', 'limit', 'signal', 'measured', 'against', 'age', 'state'],
-		     checks.map(([rank, c]) => row(String(rank), c.limit, c.signal, number(c.measured),
-						   number(c.threshold), age(c.age_ms), c.state))),
-		rows(['source', 'age', 'told', 'failures', 'last error'],
-		     (w.sources || []).map((s) => row(
-			     s.publisher ? `${s.kind} ${s.publisher}` : s.kind, age(s.age_ms),
-			     number(s.told), number(s.failures), s.error || 'none'))),
+		listing(['of', 'limit', 'signal', 'measured', 'against', 'age', 'state'],
+			checks.map(([of, c]) => [of, c.limit, c.signal, number(c.measured),
+						 number(c.threshold), age(c.age_ms), c.state])),
+		listing(['source', 'age', 'told', 'failures', 'last error'],
+			(w.sources || []).map((s) => [
+				s.publisher ? `${s.kind} ${s.publisher}` : s.kind, age(s.age_ms),
+				number(s.told), number(s.failures), s.error || 'none'])),
 	];
 }
 
@@ -96,7 +100,7 @@ function workerView(item, limits, slotted) {
 					 c ? c.near >= 0.9 && c.state === 'clear' ? 'near'
 					 : c.state : 'clear',
 					 !c || c.state === 'clear' ? '' : c.state !== 'over' ? c.state
-					 : w.ranks.length > 1 && c.rank !== undefined ? `rank ${c.rank}` : '');
+					 : w.ranks.length > 1 && c.rank !== undefined ? `r${c.rank}` : '');
 			}
 			slots.update(w.slots ? w.slots.inuse : null, w.slots ? w.slots.cap : null,
 				     d.full ? 'over' : 'clear');
@@ -167,7 +171,7 @@ function tableHead(pool, limits, slotted) {
 			  const t = told.get(l);
 
 			  return el('th', {scope: 'col', title: l}, short(l), el('small', {}, t
-				  ? ` ${number(t.value)}${t.from === 'api' ? ', set over the API' : ''}` : ''));
+				  ? `${number(t.value)}${t.from === 'api' ? ' by API' : ''}` : ''));
 		  }),
 		  ...(slotted ? [el('th', {scope: 'col'}, 'Slots')] : []),
 		  el('th', {scope: 'col', class: 'n'}, 'Load age'));
@@ -185,7 +189,7 @@ function workersView() {
 		filter.value = name;
 		redraw();
 	});
-	const mapBox = el('div', {}, map.node);
+	const mapBox = el('div', {class: 'all'}, map.node);
 	const head = el('thead'), table = el('table', {class: 'workers'}, head);
 	const more = el('button', {type: 'button', class: 'more'});
 	const node = el('div', {class: 'inner'}, summary, mapBox,
