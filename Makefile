@@ -13,13 +13,13 @@ say      = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(patsubst $(CURDIR
 
 VERSION := 0.1.0
 ARCH    := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
-TRIPLET  = $(shell $(CC) -print-multiarch)
+TRIPLET  = $(subst -pc-,-,$(shell $(CC) -dumpmachine))
 
 WARN     := -Wall -Wextra -Werror
 CPPFLAGS := -Iinclude -Iuser -I$(BUILD)/gen -D_GNU_SOURCE -DSW_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARN) $(SAN)
-LIBS     := -Wl,--as-needed -lbpf -lelf -lz -levent -lcurl -ljansson -lcyaml -lyaml -lzmq -lnats -lm
+LIBS     := -Wl,--as-needed -lbpf -lelf -lz -levent -lcurl -ljansson -lcyaml -lyaml -lzmq -lnats -lresolv -lm
 BPFFLAGS := -O2 -g -std=gnu11 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) $(WARN) \
             -Wno-address-of-packed-member -Iinclude -Ibpf -isystem /usr/include/$(TRIPLET)
 
@@ -31,6 +31,7 @@ LIB_SRC  := $(filter-out user/daemon/main.c,$(wildcard $(addprefix user/,$(addsu
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
+FUZZERS  := $(patsubst tests/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH    := $(BUILD)/tests/bench/packets $(BUILD)/tests/bench/slots
 SOURCES   = $(shell find bpf user include tests tools -name '*.[ch]')
 SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
@@ -43,7 +44,7 @@ DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq ngin
               hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
               python3-msgpack nats-server iproute2 ethtool \
               tcpdump procps openssl util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
-              lz4 libasan8 libubsan1
+              lz4 libasan8 libubsan1 libclang-rt-19-dev
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 
 .DEFAULT_GOAL := all
@@ -91,6 +92,8 @@ $(BUILD)/spillway: $(call obj,user/cli/*.c) $(LIB)
 $(foreach t,$(wildcard tools/*.c),$(eval $(BUILD)/$(basename $(notdir $(t))): $(BUILD)/$(t:.c=.o) $(call obj,tools/lib/*.c) $(LIB)))
 $(foreach t,$(TESTS),$(eval $(BUILD)/tests/$(t): $(BUILD)/tests/$(t).o $(call obj,tests/$(dir $(t))lib/*.c) $(LIB)))
 
+$(BUILD)/spillway: LIBS += -lncursesw
+
 $(PROGRAMS:%=$(BUILD)/%):
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -98,6 +101,12 @@ $(PROGRAMS:%=$(BUILD)/%):
 $(TESTS:%=$(BUILD)/tests/%):
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+# With libFuzzer's main(); only `make fuzzers` builds them, as only clang can
+$(FUZZERS:%=$(BUILD)/tests/%.o): CPPFLAGS += -Ibpf
+$(FUZZERS:%=$(BUILD)/tests/%): %: %.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # They have a kernel of their own in place of user/kernel's
 $(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown): LDFLAGS += -Wl,--allow-multiple-definition
@@ -155,6 +164,7 @@ test: deps ## install, build, and pass all tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory -j$$(nproc) tests
 	@$(MAKE) --no-print-directory -j$$(nproc) asan
+	@$(MAKE) --no-print-directory -j$$(nproc) fuzzers
 	@BUILD=$(BUILD) tests/run
 
 test-kernels: deps ## the packet tests and one real conversation on other kernels, emulated
@@ -177,6 +187,12 @@ asan: ## build programs and unit tests with address and undefined-behaviour sani
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan \
 	  SAN='-fsanitize=address,undefined -fno-omit-frame-pointer' tests
 
+fuzzers: ## build the fuzzers with libFuzzer and sanitizers
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=$(CLANG) \
+	  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined' fuzz-targets
+
+fuzz-targets: $(FUZZERS:%=$(BUILD)/tests/%)
+
 install: all ## install into PREFIX, with man pages, completion and the systemd unit
 	install -D -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/spillwayd
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/spillway
@@ -187,6 +203,6 @@ install: all ## install into PREFIX, with man pages, completion and the systemd 
 	  install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/spillwayd.service
 
 clean: ## remove what was built
-	rm -rf $(BUILD) $(BUILD)-asan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
 
-.PHONY: all help tests deps demo test test-kernels bench lint asan install clean
+.PHONY: all help tests deps demo test test-kernels bench lint asan fuzzers fuzz-targets install clean
