@@ -44,10 +44,13 @@ static void make(size_t n)
 
 	for (int i = 0; i < 3; i++) {
 		pool_confs[i].ageing.stale_after_ms = 5000;
-		pool_confs[i].limits.set = 1U << SW_LIM_DECODE | 1U << SW_LIM_QUEUED_REQS;
-		pool_confs[i].limits.decode = 0.85;
 		pools[i] = (struct sw_live_pool){
-			.conf = &pool_confs[i], .live = &live, .workers = list, .row = -1};
+			.conf = &pool_confs[i],
+			.live = &live,
+			.workers = list,
+			.row = -1,
+			.limits = {.set = 1U << SW_LIM_DECODE | 1U << SW_LIM_QUEUED_REQS,
+				   .decode = 0.85}};
 	}
 	pools[0].n_workers = n;
 	conf.n_pools = live.n_pools = 3;
@@ -62,7 +65,7 @@ static void make(size_t n)
 						     .feeds = &feeds[i],
 						     .n_feeds = 1};
 		sw_worker_init(&workers[i].load, 0, -1);
-		sw_worker_report(&workers[i].load, &pool_confs[0].limits, &r, NOW_MS);
+		sw_worker_report(&workers[i].load, &pools[0].limits, &r, NOW_MS);
 		list[i] = &workers[i];
 	}
 }

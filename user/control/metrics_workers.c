@@ -124,8 +124,8 @@ static void check_samples(struct sw_page *pages, const struct sw_live_worker *w)
 {
 	const struct sw_live_pool *pool = w->pool;
 	struct sw_check checks[SW_MAX_CHECKS];
-	size_t n = sw_worker_explain(&w->load, &pool->conf->limits, &pool->conf->ageing,
-				     pages->now_ms, checks, SW_MAX_CHECKS);
+	size_t n = sw_worker_explain(&w->load, &pool->limits, &pool->conf->ageing, pages->now_ms,
+				     checks, SW_MAX_CHECKS);
 
 	for (size_t i = 0; i < n && i < SW_MAX_CHECKS; i++) {
 		char rank[16] = "";
