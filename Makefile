@@ -39,11 +39,11 @@ SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
 # Debian 12. What it takes to build, and what the tests and the demo need besides.
 DEPS_BUILD := gcc clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev libevent-dev \
               libcurl4-openssl-dev libjansson-dev libcyaml-dev libyaml-dev libzmq3-dev \
-              libmsgpack-dev libnats-dev libc6-dev pkg-config
+              libmsgpack-dev libnats-dev libncurses-dev libc6-dev pkg-config
 DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq nginx-light haproxy curl wrk \
               hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
               python3-msgpack nats-server iproute2 ethtool \
-              tcpdump procps openssl util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
+              tcpdump procps openssl tmux util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
               lz4 libasan8 libubsan1 libclang-rt-19-dev
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 

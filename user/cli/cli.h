@@ -17,7 +17,9 @@ struct cli_options {
 	const char *pool;
 	const char *interface;
 	uint64_t for_ms, timeout_ms; /* 0: not given */
-	bool json, watch, off, wait;
+	uint64_t interval_ms;	     /* 0: not given */
+	unsigned width, height;	     /* 0: not given */
+	bool json, watch, off, wait, once;
 };
 
 /* ---- client.c ---------------------------------------------------------------------------- */
@@ -25,6 +27,9 @@ struct cli_options {
 /* Asks the daemon: GET when `body` is NULL, else POST. *out is a new reference. Returns CLI_*; what
  * went wrong is printed. */
 int cli_ask(const struct cli_options *o, const char *path, const json_t *body, json_t **out);
+/* The same, but what went wrong is in *err and not printed. */
+int cli_try(const struct cli_options *o, const char *path, const json_t *body, json_t **out,
+	    struct sw_error *err);
 /* Prints a line for people to stderr and returns `code`. */
 __attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *fmt, ...);
 void cli_print_json(const json_t *j);
@@ -75,5 +80,6 @@ int cli_force(const struct cli_options *o, int argc, char **argv);
 int cli_drain(const struct cli_options *o, int argc, char **argv);
 int cli_check(const struct cli_options *o, int argc, char **argv);
 int cli_reasons(const struct cli_options *o, int argc, char **argv);
+int cli_top(const struct cli_options *o, int argc, char **argv);
 
 #endif

@@ -126,14 +126,22 @@ int cli_exchange_end(struct cli_exchange *x, CURLcode e, json_t **out, struct sw
 	return code;
 }
 
+int cli_try(const struct cli_options *o, const char *path, const json_t *body, json_t **out,
+	    struct sw_error *err)
+{
+	struct cli_exchange x;
+
+	if (cli_exchange_begin(&x, o, path, body)) {
+		sw_fail(err, 0, "no memory");
+		return CLI_FAILED;
+	}
+	return cli_exchange_end(&x, curl_easy_perform(x.curl), out, err);
+}
+
 int cli_ask(const struct cli_options *o, const char *path, const json_t *body, json_t **out)
 {
 	struct sw_error err = {""};
-	struct cli_exchange x;
-	int code;
+	int code = cli_try(o, path, body, out, &err);
 
-	if (cli_exchange_begin(&x, o, path, body))
-		return cli_fail(CLI_FAILED, "no memory");
-	code = cli_exchange_end(&x, curl_easy_perform(x.curl), out, &err);
 	return code ? cli_fail(code, "%s", err.text) : CLI_OK;
 }

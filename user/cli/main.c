@@ -23,6 +23,17 @@ static const struct command {
 	 "  spillway status --watch            once a second, with rates\n"
 	 "  spillway status --json | jq '.pools[] | {name, state}'\n",
 	 cli_status},
+	{"top", "[--once] [--interval S]", "pools and workers on one screen, keys to act on them",
+	 "jnexy",
+	 "  spillway top\n"
+	 "  spillway top --interval 5          look every 5 seconds\n"
+	 "  spillway top --once                one picture as plain text, for a ticket\n"
+	 "  spillway top --once --width 200 --height 60\n"
+	 "\n"
+	 "Keys: up and down select, Enter folds and unfolds, s sorts, w lists all workers, / filters,\n"
+	 "f forces the pool, d drains the pool or worker (both ask first), p pauses, ? helps, q quits.\n"
+	 "Numbers are measured/limit; a bar is full at the limit.\n",
+	 cli_top},
 	{"explain", "[POOL] [--json]", "each threshold: measured value, limit, age, verdict", "jp",
 	 "  spillway explain\n"
 	 "  spillway explain qwen              one pool\n"
@@ -57,12 +68,22 @@ static const struct command {
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const struct option options[] = {
-	{"control", required_argument, NULL, 'c'}, {"interface", required_argument, NULL, 'i'},
-	{"pool", required_argument, NULL, 'p'},	   {"for", required_argument, NULL, 'f'},
-	{"off", no_argument, NULL, 'o'},	   {"wait", no_argument, NULL, 'a'},
-	{"timeout", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
-	{"watch", no_argument, NULL, 'w'},	   {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},	   {0},
+	{"control", required_argument, NULL, 'c'},
+	{"interface", required_argument, NULL, 'i'},
+	{"pool", required_argument, NULL, 'p'},
+	{"for", required_argument, NULL, 'f'},
+	{"off", no_argument, NULL, 'o'},
+	{"wait", no_argument, NULL, 'a'},
+	{"timeout", required_argument, NULL, 't'},
+	{"json", no_argument, NULL, 'j'},
+	{"interval", required_argument, NULL, 'n'},
+	{"once", no_argument, NULL, 'e'},
+	{"width", required_argument, NULL, 'x'},
+	{"height", required_argument, NULL, 'y'},
+	{"watch", no_argument, NULL, 'w'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{0},
 };
 
 static const struct {
@@ -75,6 +96,10 @@ static const struct {
 	{'a', "    --wait", "show progress until the last connection has ended"},
 	{'t', "-t, --timeout DURATION", "wait no longer than this, then exit 4"},
 	{'i', "-i, --interface IF", "look at this interface too"},
+	{'n', "-n, --interval DURATION", "look this often (default 1s, at least 100ms)"},
+	{'e', "    --once", "print one picture as plain text"},
+	{'x', "    --width N", "of it; columns (default: the terminal's, or 80)"},
+	{'y', "    --height N", "of it; lines (default: the terminal's, or 24)"},
 	{'j', "-j, --json", "print JSON"},
 	{'w', "-w, --watch", "print again every second"},
 	{'c', "-c, --control SOCKET", "the daemon's socket (default " SW_DEFAULT_CONTROL ")"},
@@ -119,6 +144,7 @@ static void print_help(const struct command *c)
 	       "            4 drain --wait: time is up\n\n"
 	       "examples:\n"
 	       "  spillway status\n"
+	       "  spillway top\n"
 	       "  spillway explain qwen\n"
 	       "  spillway force saturated --pool qwen --for 30s\n"
 	       "  spillway check --interface eth0\n");
@@ -132,6 +158,27 @@ static int read_duration(const char *option, const char *text, uint64_t *ms)
 			text);
 }
 
+static int read_interval(const char *text, uint64_t *ms)
+{
+	int code = read_duration("--interval", text, ms);
+
+	if (!code && (*ms < 100 || *ms > 3600000))
+		code = cli_fail(CLI_USAGE, "--interval %s: from 100ms to 1h", text);
+	return code;
+}
+
+static int read_size(const char *option, const char *text, unsigned *size)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (strspn(text, "0123456789") != strlen(text) || *end || v < 1 || v > 10000)
+		return cli_fail(CLI_USAGE, "%s %s: a number from 1 to 10000 is needed", option,
+				text);
+	*size = (unsigned)v;
+	return CLI_OK;
+}
+
 /* Which options were used, by letter. */
 static uint32_t bit(int letter)
 {
@@ -142,7 +189,7 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 {
 	int letter, code = CLI_OK;
 
-	while ((letter = getopt_long(argc, argv, "c:i:p:f:t:jwhV", options, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, "c:i:p:f:t:n:jwhV", options, NULL)) != -1) {
 		*seen |= bit(letter);
 		switch (letter) {
 		case 'c': o->control = optarg; break;
@@ -154,6 +201,10 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 		case 'V': printf("spillway %s\n", SW_VERSION); exit(CLI_OK);
 		case 'o': o->off = true; break;
 		case 'a': o->wait = true; break;
+		case 'e': o->once = true; break;
+		case 'n': code = read_interval(optarg, &o->interval_ms); break;
+		case 'x': code = read_size("--width", optarg, &o->width); break;
+		case 'y': code = read_size("--height", optarg, &o->height); break;
 		case 'f': code = read_duration("--for", optarg, &o->for_ms); break;
 		case 't': code = read_duration("--timeout", optarg, &o->timeout_ms); break;
 		default: return cli_fail(CLI_USAGE, "see 'spillway --help'");
