@@ -22,6 +22,7 @@
 struct sw_hub;
 struct sw_live;
 struct sw_live_pool;
+struct sw_shed;
 struct sw_steering;
 
 /* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
@@ -86,7 +87,9 @@ struct sw_live_pool {
 	bool near;		 /* a worker measures nearly one of its limits */
 	bool full;		 /* no slot was free at the last heartbeat */
 	struct sw_credit credit; /* with SW_COUNT_REPORTS */
-	struct sw_steer_pool steer; /* as last told to the kernel */
+	struct sw_steer_pool steer;	     /* as last told to the kernel */
+	uint64_t answered[SW_API_ENDPOINTS]; /* requests that our responder has answered, by
+					      * enum sw_api_endpoint */
 };
 
 /* A worker or row that the configuration has no more, and that has connections yet. */
@@ -141,6 +144,7 @@ struct sw_live {
 	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
 	struct sw_steering *steering;	    /* what the daemon has for that */
 	struct sw_hub *hub;		    /* who follows events; NULL: nobody can */
+	struct sw_shed *shed;		    /* what the daemon knows of requests that are shed */
 	struct sw_live_leaving *leaving;
 	size_t n_leaving;
 	struct sw_recount recount; /* the last one that corrected something */

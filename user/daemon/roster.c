@@ -184,6 +184,7 @@ static void settle(struct sw_live_pool *pool, const struct sw_live_pool *old)
 		pool->uncapped = old->uncapped;
 		pool->passing = old->passing;
 		pool->near = old->near;
+		memcpy(pool->answered, old->answered, sizeof(pool->answered));
 	}
 	for (size_t i = 0; i < pool->n_workers; i++) {
 		settle_drain(pool->workers[i], &pool->conf->workers[i]);
