@@ -112,7 +112,6 @@ static void routes(void **state)
 		{"/v1/explain?pool=a%20%22quoted%22%20%5C%20name%0A", NULL, 200},
 		{"/v1/explain?pool=none", NULL, 404},
 		{"/v1/explain?pool=", NULL, 404},
-		{"/", NULL, 404},
 		{"/v1/statu", NULL, 404},
 		{"/v1/status/", NULL, 404},
 		{"/v1/status", "{}", 405},
@@ -220,6 +219,8 @@ static void metrics_are_a_page(void **state)
 		"dynamo_frontend_worker_active_decode_blocks{dp_rank=\"0\",worker_id=\"w1\","
 		"worker_type=\"decode\"} 9000\n",
 		"dynamo_frontend_model_total_kv_blocks{model=\"Qwen/Qwen3\"} 10000\n",
+		"dynamo_frontend_model_rejection_total{model=\"Qwen/Qwen3\",endpoint=\"chat_"
+		"completions\"} 0\n",
 		"spillway_plane_guarded{netns=\"\"} 0\n",
 		"# TYPE spillway_shed_total counter\n",
 	};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/page.h"
+#include "policy/paths.h"
 
 /* ---- workers ----------------------------------------------------------------------------- */
 
@@ -131,6 +132,13 @@ static void worker_series(struct sw_page *p)
 struct model {
 	const char *name;
 	uint64_t kv_total, max_batched; /* of a rank, the least that one tells; 0: none does */
+	uint64_t rejections[SW_API_ENDPOINTS];
+};
+
+struct models {
+	struct model list[SW_MAX_POOLS];
+	size_t n;
+	size_t of[SW_MAX_POOLS]; /* index of a pool's */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -153,41 +161,64 @@ static void add_ranks(struct model *m, const struct sw_live_pool *pool)
 }
 
 /* The models of all pools, each once; there are few, as there are few pools. */
-static size_t list_models(const struct sw_live *live, struct model *models)
+static void list_models(const struct sw_live *live, struct models *models)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < live->n_pools; i++) {
 		const char *name = live->pools[i].conf->model;
 		size_t m = 0;
 
-		while (m < n && strcmp(models[m].name, name))
+		while (m < models->n && strcmp(models->list[m].name, name))
 			m++;
-		if (m == n)
-			models[n++].name = name;
-		add_ranks(&models[m], &live->pools[i]);
+		if (m == models->n)
+			models->list[models->n++].name = name;
+		models->of[i] = m;
+		add_ranks(&models->list[m], &live->pools[i]);
 	}
-	return n;
 }
 
-static void model_series(struct sw_page *p)
+static void add_rejections(const struct sw_live *live, const struct sw_listener_row *row,
+			   struct models *models)
 {
-	struct model models[SW_MAX_POOLS] = {0};
-	size_t n = list_models(p->live, models);
+	struct model *m = &models->list[models->of[row->pool - live->conf->pools]];
 
+	for (int e = 0; e < SW_API_ENDPOINTS; e++)
+		m->rejections[e] += row->totals.endpoints[e];
+}
+
+static void total_series(struct sw_page *p, const struct models *models)
+{
 	sw_page_series(p, "dynamo_frontend_model_total_kv_blocks", "gauge",
 		       "KV cache blocks of a rank of the model, the least that one tells.");
-	for (size_t i = 0; i < n; i++)
-		if (models[i].kv_total)
-			sw_page_sample(p, (double)models[i].kv_total, "model", models[i].name,
-				       NULL);
+	for (size_t i = 0; i < models->n; i++)
+		if (models->list[i].kv_total)
+			sw_page_sample(p, (double)models->list[i].kv_total, "model",
+				       models->list[i].name, NULL);
 	sw_page_series(
 		p, "dynamo_frontend_model_max_num_batched_tokens", "gauge",
 		"Tokens that a rank of the model batches at most, the least that one tells.");
+	for (size_t i = 0; i < models->n; i++)
+		if (models->list[i].max_batched)
+			sw_page_sample(p, (double)models->list[i].max_batched, "model",
+				       models->list[i].name, NULL);
+}
+
+static void model_series(struct sw_page *p, const struct sw_listener_row *rows, size_t n)
+{
+	struct models *models = calloc(1, sizeof(*models));
+
+	if (!models)
+		return;
+	list_models(p->live, models);
 	for (size_t i = 0; i < n; i++)
-		if (models[i].max_batched)
-			sw_page_sample(p, (double)models[i].max_batched, "model", models[i].name,
-				       NULL);
+		add_rejections(p->live, &rows[i], models);
+	total_series(p, models);
+	sw_page_series(p, "dynamo_frontend_model_rejection_total", "counter",
+		       "Requests of a model answered in the kernel, by kind of endpoint.");
+	for (size_t i = 0; i < models->n; i++)
+		for (int e = 0; e < SW_API_ENDPOINTS; e++)
+			sw_page_sample(p, (double)models->list[i].rejections[e], "model",
+				       models->list[i].name, "endpoint", sw_endpoint_name(e), NULL);
+	free(models);
 }
 
 /* ---- what was turned away ---------------------------------------------------------------- */
@@ -213,6 +244,6 @@ static void rejections(struct sw_page *p, const struct sw_listener_row *rows, si
 void sw_metrics_write_dynamo(struct sw_page *p, const struct sw_listener_row *rows, size_t n)
 {
 	worker_series(p);
-	model_series(p);
+	model_series(p, rows, n);
 	rejections(p, rows, n);
 }

@@ -90,6 +90,11 @@ static uint64_t would_shed(const struct sw_totals *t)
 	return t->would_shed;
 }
 
+static uint64_t untold(const struct sw_totals *t)
+{
+	return t->packets.shed.untold;
+}
+
 void sw_metrics_write_listeners(struct sw_page *p, const struct sw_listener_row *rows, size_t n)
 {
 	sw_page_series(p, "spillway_packets_total", "counter",
@@ -105,6 +110,9 @@ void sw_metrics_write_listeners(struct sw_page *p, const struct sw_listener_row 
 		shed_samples(p, &rows[i]);
 	request_series(p, rows, n, "spillway_shed_kept_total",
 		       "Of those, requests on connections that were kept.", shed_kept);
+	request_series(p, rows, n, "spillway_shed_untold_total",
+		       "Of those, requests that no event tells of, as events are a sample.",
+		       untold);
 	request_series(p, rows, n, "spillway_handed_over_total", "Connections given to the stack.",
 		       handed_over);
 	request_series(p, rows, n, "spillway_would_shed_total",
