@@ -97,8 +97,8 @@ double top_rate(const struct top_series *s);
 const char *top_limit_name(const char *limit);
 /* At most five columns, or six when it is negative: "9850", "12.3k", "0.85"; "-" for NAN. */
 const char *top_number(double v, char out[32]);
-/* Busy, suspect and so on, what is worst first, or "free"; with less than `room` columns the first
- * one and how many more. */
+/* Busy, suspect and so on, what is worst first, or "free"; and of many ranks how many are busy. The
+ * first one and how many more when that has not `room`. */
 enum cv_style top_flags(const struct top_worker *w, size_t room, char out[64]);
 /* Why a pool is in its state, or how far it is from another. */
 enum cv_style top_reason(const struct top_model *m, const struct top_pool *p, char out[512]);
@@ -108,7 +108,7 @@ size_t top_alarms(const struct top_model *m, char (*out)[512], size_t max);
 
 /* ---- top_view.c: which rows there are, and which is selected ------------------------------ */
 
-enum top_sort { TOP_BY_NAME, TOP_BY_LOAD, TOP_BY_SHED, TOP_BY_SLOTS, TOP_SORTS };
+enum top_sort { TOP_BY_LOAD, TOP_BY_NAME, TOP_BY_SHED, TOP_BY_SLOTS, TOP_SORTS };
 
 enum top_mode {
 	TOP_BROWSE,

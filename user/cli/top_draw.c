@@ -28,12 +28,14 @@ static int draw_total(struct canvas *c, int x, const char *name, enum cv_style s
 		      const struct top_series *s)
 {
 	const int spark = c->w >= 100 ? SPARK * 2 : SPARK;
+	const int label = cv_width(c, name);
 	char rate[32], text[64];
 
-	snprintf(text, sizeof(text), "%s %s/s", name, top_number(top_rate(s), rate));
-	cv_text(c, x, 1, 16, top_rate(s) > 0 ? style : CV_DIM, text);
-	cv_spark(c, x + 17, 1, spark, style, s->value, s->n, 6);
-	return x + 17 + spark + 2;
+	snprintf(text, sizeof(text), "%s/s", top_number(top_rate(s), rate));
+	cv_text(c, x, 1, label, CV_PLAIN, name);
+	cv_right(c, x + label, 1, 8, top_rate(s) > 0 ? style : CV_DIM, text);
+	cv_spark(c, x + label + 9, 1, spark, style, s->value, s->n, 6);
+	return x + label + 9 + spark + 3;
 }
 
 static void draw_counts(struct canvas *c, const struct top_model *m)
@@ -80,8 +82,8 @@ static void draw_keys(struct canvas *c, const struct top_view *v, int y)
 	if (v->filter[0])
 		snprintf(filter, sizeof(filter), "/ filter:%s", v->filter);
 	snprintf(keys, sizeof(keys),
-		 "%s select  Enter %s  s sort:%s  w %s  f force  d drain  %s  p %s  ? help  q",
-		 c->ascii ? "jk" : "↑↓", "fold", top_sort_name(v->sort), v->flat ? "pools" : "flat",
+		 "%s Enter fold  s sort:%s  w %s  f force  d drain  %s  p %s  ? help  q quit",
+		 c->ascii ? "j k " : "↑ ↓ ", top_sort_name(v->sort), v->flat ? "pools" : "flat",
 		 filter, v->paused ? "go on" : "pause");
 	cv_text(c, 1, y, c->w - 1, CV_DIM, keys);
 }

@@ -96,7 +96,7 @@ static void add_pool(struct top_view *v, const struct top_pool *p)
 
 const char *top_sort_name(enum top_sort sort)
 {
-	static const char *const names[] = {"name", "load", "shed", "slots"};
+	static const char *const names[] = {"load", "name", "shed", "slots"};
 
 	return names[sort];
 }
@@ -108,12 +108,18 @@ static double slots_share(const struct top_slots *s)
 	return s->cap > 0 ? s->inuse / s->cap : 0;
 }
 
+/* Whoever is in trouble comes first, whatever is measured. */
+static double pool_load(const struct top_pool *p)
+{
+	return (strcmp(p->state, "open") ? 1e6 : 0) + p->load;
+}
+
 static double pool_rank(const struct top_pool *p, enum top_sort sort)
 {
 	double shed = top_rate(&p->shed);
 
 	switch (sort) {
-	case TOP_BY_LOAD: return p->load;
+	case TOP_BY_LOAD: return pool_load(p);
 	case TOP_BY_SHED: return isnan(shed) ? -1 : shed;
 	case TOP_BY_SLOTS: return slots_share(&p->slots);
 	default: return 0;

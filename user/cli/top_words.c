@@ -76,7 +76,9 @@ enum cv_style top_flags(const struct top_worker *w, size_t room, char out[64])
 	}
 	if (!n)
 		snprintf(out, 64, "free");
-	else if (strlen(out) > room)
+	if (w->ranks > 1)
+		snprintf(out + strlen(out), 64 - strlen(out), " %d/%d", w->ranks_busy, w->ranks);
+	if (n > 1 && strlen(out) > room)
 		snprintf(out, 64, "%s +%zu", first, n - 1);
 	return style;
 }
@@ -89,8 +91,9 @@ static void name_check(const struct top_model *m, const struct top_worker *w,
 {
 	char measured[32], limit[32];
 
-	snprintf(out, size, "%s %s of %s on %s", top_limit_name(m->limits[c->limit]),
-		 top_number(c->measured, measured), top_number(c->threshold, limit), w->name);
+	snprintf(out, size, "%s %s %s %s on %s", top_limit_name(m->limits[c->limit]),
+		 top_number(c->measured, measured), c->verdict == TOP_OVER ? "over" : "of",
+		 top_number(c->threshold, limit), w->name);
 }
 
 /* The check that is furthest, of busy workers if there are any. */
