@@ -42,7 +42,7 @@ DEPS_BUILD := gcc clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev libe
               libmsgpack-dev libnats-dev libncurses-dev libc6-dev pkg-config
 DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq nginx-light haproxy curl wrk \
               hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
-              python3-msgpack nats-server iproute2 ethtool \
+              python3-msgpack nats-server etcd-server iproute2 ethtool \
               tcpdump procps openssl tmux util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
               lz4 libasan8 libubsan1 libclang-rt-19-dev
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
@@ -189,7 +189,7 @@ asan: ## build programs and unit tests with address and undefined-behaviour sani
 
 fuzzers: ## build the fuzzers with libFuzzer and sanitizers
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=$(CLANG) \
-	  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined' fuzz-targets
+	  SAN='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=alignment -fno-sanitize-recover=undefined' fuzz-targets
 
 fuzz-targets: $(FUZZERS:%=$(BUILD)/tests/%)
 
