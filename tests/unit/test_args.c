@@ -260,7 +260,7 @@ static void mistakes(void **state)
 		 "address, port and netns"},
 		{"--guard 80 --scrape http://h",
 		 "--engine: missing; allowed: vllm, sglang, tgi, llamacpp, triton, trtllm-serve, "
-		 "lmdeploy"},
+		 "lmdeploy, dynamo-frontend, custom, auto"},
 		{"--guard 80 --scrape h --engine vllm",
 		 "--scrape: 'h' cannot be scraped; allowed: an http:// or https:// URL"},
 		{"--guard 80 --scrape http://h --scrape http://h --engine vllm",

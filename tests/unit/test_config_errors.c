@@ -15,13 +15,14 @@
 
 #include "lib/conf.h"
 
-#define POOL_KEYS                                                                                                \
-	"name, model, discover, engine, preset, overload_status, body, templates, retry_after, retry_after_ms, " \
-	"max_answer_bytes, observe, thresholds, stale_after_ms, on_stale, hold_for_ms, "                         \
-	"release_ratio, min_hold_ms, workers, steer, virtual, cgroup, netns, on_full, "                          \
-	"refuse_errno, pooled_upstreams, idle_close_after_ms, engine_request_limit, "                            \
+#define POOL_KEYS                                                                                                                    \
+	"name, model, discover, engine, series, rank_label, preset, overload_status, body, templates, retry_after, retry_after_ms, " \
+	"max_answer_bytes, observe, thresholds, stale_after_ms, on_stale, hold_for_ms, "                                             \
+	"release_ratio, min_hold_ms, workers, steer, virtual, cgroup, netns, on_full, "                                              \
+	"refuse_errno, pooled_upstreams, idle_close_after_ms, engine_request_limit, "                                                \
 	"request_queue_limit, count, report_lag_ms"
-#define ENGINES "vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy"
+#define ENGINES                                                                                    \
+	"vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy, dynamo-frontend, custom, auto"
 
 static void not_yaml(void **state)
 {
@@ -67,7 +68,7 @@ static void schema(void **state)
 		 "scrape, address, engine, kv_total, max_num_batched_tokens, period_ms, timeout_ms, "
 		 "bearer_token_file, ca_file, insecure, netns, data_parallel_start_rank, "
 		 "data_parallel_size, engine_request_limit, request_queue_limit, share, drain, "
-		 "worker_id"},
+		 "worker_id, series, rank_label"},
 		{"interface: [lo]\n" POOL(""),
 		 "c.yaml:1: interface: unknown key; did you mean 'interfaces'? allowed: interfaces, "
 		 "mode, control, control_tcp, control_token_file, state_file, dynamo, pin_root, heartbeat_ms, deadline_ms, established_flows, log_level, "

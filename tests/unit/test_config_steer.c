@@ -463,7 +463,7 @@ static void mistakes_of_workers(void **state)
 			"ADDR:PORT beside it"),
 		BAD_WORKER("{scrape: \"http://10.0.0.6/m\"}",
 			   "engine: missing; allowed: vllm, sglang, tgi, llamacpp, triton, "
-			   "trtllm-serve, lmdeploy"),
+			   "trtllm-serve, lmdeploy, dynamo-frontend, custom, auto"),
 		{CONNECT("", ONE ",\n       " ONE),
 		 "c.yaml:4: pools[0].workers[1].address: '10.0.0.6:8000' is workers[0] already; allowed: "
 		 "a name that is not taken"},

@@ -235,8 +235,9 @@ static void reads_lmdeploy(void **state)
 
 static void names_go_both_ways(void **state)
 {
-	static const char *const names[] = {"vllm",   "sglang",	      "tgi",	 "llamacpp",
-					    "triton", "trtllm-serve", "lmdeploy"};
+	static const char *const names[] = {"vllm",   "sglang",	      "tgi",	  "llamacpp",
+					    "triton", "trtllm-serve", "lmdeploy", "dynamo-frontend",
+					    "custom", "auto"};
 	enum sw_engine e;
 
 	(void)state;

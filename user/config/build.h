@@ -24,6 +24,14 @@ void sw_build_pools(const struct sw_place *top, const struct sw_doc *doc, struct
 		    struct sw_traits *traits);
 /* An enum sw_engine; `absent` as for sw_take_choice(). */
 int sw_take_engine(const struct sw_place *at, const char *text, int absent);
+/* An engine as `series` and `rank_label` of a pool or worker describe it; NULL: they do not. The
+ * caller drops it. */
+struct sw_custom *sw_build_custom(const struct sw_place *at, const struct sw_doc_series *doc,
+				  const char *rank_label);
+/* What is known beforehand of the page of a worker, whose engine, URL and id are set; `pool_custom`
+ * and `model` are the pool's. */
+void sw_build_hints(const struct sw_place *at, const struct sw_doc_worker *d,
+		    struct sw_custom *pool_custom, const char *model, struct sw_worker_conf *w);
 /* The workers of a pool; `engine` is the pool's, -1: not given. */
 void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *doc, int engine,
 		      struct sw_pool_conf *p);

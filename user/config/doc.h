@@ -7,12 +7,17 @@
 
 #include "config/config.h"
 
+struct sw_doc_series {
+	char *field[SW_FIELDS];
+};
+
 struct sw_doc_worker {
 	char *name, *scrape, *engine, *kv_total, *max_num_batched_tokens;
 	char *period_ms, *timeout_ms, *bearer_token_file, *ca_file, *insecure, *netns;
 	char *data_parallel_start_rank, *data_parallel_size;
 	char *address, *share, *drain, *engine_request_limit, *request_queue_limit;
-	char *worker_id;
+	char *worker_id, *rank_label;
+	struct sw_doc_series *series;
 };
 
 struct sw_doc_thresholds {
@@ -39,8 +44,9 @@ struct sw_doc_dynamo {
 };
 
 struct sw_doc_pool {
-	char *model;
+	char *model, *rank_label;
 	struct sw_doc_discover *discover;
+	struct sw_doc_series *series;
 	char *name, *engine, *preset, *overload_status, *body, *retry_after_ms, *max_answer_bytes;
 	char *observe, *stale_after_ms, *on_stale, *hold_for_ms, *release_ratio, *min_hold_ms;
 	struct sw_doc_thresholds thresholds;

@@ -17,7 +17,7 @@ const struct sw_flag sw_flags[] = {
 	 SW_TO_INTERFACES, 0},
 	{"guard", "[ADDR:]PORT", "listener to protect (repeat)", "listeners.listen", SW_TO_GUARDS,
 	 0},
-	{"engine", "NAME", "vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy",
+	{"engine", "NAME", "vllm, sglang, tgi, llamacpp, triton, trtllm-serve, lmdeploy, auto",
 	 "pools.engine", SW_TO_POOL, AT(sw_doc_pool, engine)},
 	{"scrape", "URL", "metrics page of a worker (repeat, one each)", "pools.workers.scrape",
 	 SW_TO_SCRAPES, 0},

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "sources/custom.h"
 
 static void free_pool(struct sw_pool_conf *p)
 {
@@ -14,6 +15,7 @@ static void free_pool(struct sw_pool_conf *p)
 		free(w->source.bearer_token_file);
 		free(w->source.ca_file);
 		free(w->source.netns);
+		sw_custom_drop(w->source.hints.custom);
 	}
 	free(p->workers);
 	free(p->steer.virtuals);

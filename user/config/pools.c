@@ -24,15 +24,6 @@ static const struct {
 static const char *const body_names[] = {"auto",   "dynamo", "openai", "anthropic", "vllm",
 					 "sglang", "tgi",    "smg",    NULL};
 
-int sw_take_engine(const struct sw_place *at, const char *text, int absent)
-{
-	const char *names[SW_ENGINES + 1] = {NULL};
-
-	for (int e = 0; e < SW_ENGINES; e++)
-		names[e] = sw_engine_name((enum sw_engine)e);
-	return sw_take_choice(at, "engine", text, names, absent);
-}
-
 /* ---- answers -------------------------------------------------------------------------------- */
 
 static void build_status(const struct sw_place *at, const struct sw_doc_pool *d, int preset,

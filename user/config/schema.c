@@ -17,6 +17,20 @@ static const cyaml_schema_value_t text = {
 	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, CYAML_UNLIMITED),
 };
 
+#define T struct sw_doc_series
+static const cyaml_schema_field_t series_fields[] = {
+	TEXT("running", OPT, T, field[SW_FIELD_RUNNING]),
+	TEXT("waiting", OPT, T, field[SW_FIELD_WAITING]),
+	TEXT("kv_ratio", OPT, T, field[SW_FIELD_RATIO]),
+	TEXT("kv_used", OPT, T, field[SW_FIELD_USED]),
+	TEXT("kv_total", OPT, T, field[SW_FIELD_TOTAL]),
+	TEXT("prefill_tokens", OPT, T, field[SW_FIELD_PREFILL]),
+	TEXT("queued_tokens", OPT, T, field[SW_FIELD_QUEUED]),
+	TEXT("max_batched", OPT, T, field[SW_FIELD_BATCHED]),
+	CYAML_FIELD_END,
+};
+#undef T
+
 #define T struct sw_doc_worker
 static const cyaml_schema_field_t worker_fields[] = {
 	TEXT("name", OPT, T, name),
@@ -38,6 +52,8 @@ static const cyaml_schema_field_t worker_fields[] = {
 	TEXT("share", OPT, T, share),
 	TEXT("drain", OPT, T, drain),
 	TEXT("worker_id", OPT, T, worker_id),
+	CYAML_FIELD_MAPPING_PTR("series", CYAML_FLAG_POINTER | OPT, T, series, series_fields),
+	TEXT("rank_label", OPT, T, rank_label),
 	CYAML_FIELD_END,
 };
 static const cyaml_schema_value_t worker = ENTRY(worker_fields, T);
@@ -104,6 +120,8 @@ static const cyaml_schema_field_t pool_fields[] = {
 	TEXT("model", OPT, T, model),
 	CYAML_FIELD_MAPPING_PTR("discover", CYAML_FLAG_POINTER | OPT, T, discover, discover_fields),
 	TEXT("engine", OPT, T, engine),
+	CYAML_FIELD_MAPPING_PTR("series", CYAML_FLAG_POINTER | OPT, T, series, series_fields),
+	TEXT("rank_label", OPT, T, rank_label),
 	TEXT("preset", OPT, T, preset),
 	TEXT("overload_status", OPT, T, overload_status),
 	TEXT("body", OPT, T, body),

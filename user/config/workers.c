@@ -9,6 +9,7 @@
 
 #include "config/build.h"
 #include "policy/slots.h"
+#include "sources/custom.h"
 
 #define QUEUE_KEY "request_queue_limit"
 #define QUEUE_ENV "DYN_DYNAMO_REQUEST_QUEUE_LIMIT"
@@ -84,11 +85,14 @@ static void check_unused(const struct sw_place *at, const struct sw_doc_worker *
 		{"data_parallel_start_rank", d->data_parallel_start_rank},
 		{"data_parallel_size", d->data_parallel_size},
 		{"netns", d->netns},
+		{"rank_label", d->rank_label},
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fields[i].text)
 			sw_bad(at, fields[i].key, "never used; allowed: with scrape");
+	if (d->series)
+		sw_bad(at, "series", "never used; allowed: with scrape");
 }
 
 static void build_source(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
@@ -96,17 +100,18 @@ static void build_source(const struct sw_place *at, const struct sw_doc_worker *
 {
 	struct sw_source_conf *s = &w->source;
 
-	if (d->scrape)
-		build_url(at, d->scrape, w);
-	else
-		check_unused(at, d);
 	if (engine < 0 && d->scrape)
 		engine = SW_MUST;
 	engine = sw_take_engine(at, d->engine, engine);
 	s->engine = engine < 0 ? SW_ENGINE_VLLM : (enum sw_engine)engine;
-	s->hints.kv_total = sw_take_uint(at, "kv_total", d->kv_total, 1, UINT64_MAX, 0);
-	s->hints.max_batched = sw_take_uint(at, "max_num_batched_tokens", d->max_num_batched_tokens,
-					    1, UINT64_MAX, 0);
+	if (s->engine == SW_ENGINE_DYNAMO && d->scrape && !w->name)
+		w->name = sw_take_name(at, "worker_id", d->worker_id);
+	if (d->scrape)
+		build_url(at, d->scrape, w);
+	else
+		check_unused(at, d);
+	if (s->engine == SW_ENGINE_DYNAMO) /* the URL is the front end's */
+		memset(&w->at, 0, sizeof(w->at));
 	s->period_ms = (unsigned)sw_take_uint(at, "period_ms", d->period_ms, 10, 60000, 250);
 	s->timeout_ms = (unsigned)sw_take_uint(at, "timeout_ms", d->timeout_ms, 10, 60000, 1000);
 	s->bearer_token_file =
@@ -149,6 +154,8 @@ struct owner { /* the pool that workers inherit from */
 	const struct sw_place *at;
 	const struct sw_doc_pool *doc;
 	const struct sw_limits *limits;
+	struct sw_custom *custom; /* NULL: it describes no engine */
+	const char *model;
 	uint64_t engine_limit;
 	bool steered;
 };
@@ -191,7 +198,7 @@ static void build_address(const struct sw_place *at, const char *text, struct sw
 }
 
 static void build_worker(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
-			 struct sw_worker_conf *w)
+			 const struct owner *pool, struct sw_worker_conf *w)
 {
 	if (!d->scrape && !d->address)
 		sw_bad(at, "scrape",
@@ -201,6 +208,7 @@ static void build_worker(const struct sw_place *at, const struct sw_doc_worker *
 	build_source(at, d, engine, w);
 	w->has_worker_id = d->worker_id != NULL;
 	w->worker_id = sw_take_uint(at, "worker_id", d->worker_id, 0, UINT64_MAX, 0);
+	sw_build_hints(at, d, pool->custom, pool->model, w);
 	if (d->address)
 		build_address(at, d->address, w);
 }
@@ -225,10 +233,12 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, 
 		.at = pool,
 		.doc = d,
 		.limits = &p->limits,
+		.custom = sw_build_custom(pool, d->series, d->rank_label),
+		.model = p->model,
 		.engine_limit = take_engine_limit(pool, d->engine_request_limit, 0),
 		.steered = p->steer.by != SW_STEER_NONE,
 	};
-	bool limited = owner.engine_limit;
+	bool limited = owner.engine_limit, custom = engine == SW_ENGINE_CUSTOM;
 
 	p->workers = sw_take_array(pool, d->workers_count, sizeof(*p->workers));
 	p->n_workers = p->workers ? d->workers_count : 0;
@@ -236,15 +246,19 @@ void sw_build_workers(const struct sw_place *pool, const struct sw_doc_pool *d, 
 		struct sw_place at = sw_part(pool, "workers[%zu]", i);
 		struct sw_worker_conf *w = &p->workers[i];
 
-		build_worker(&at, &d->workers[i], engine, w);
+		build_worker(&at, &d->workers[i], engine, &owner, w);
 		build_limits(&at, &d->workers[i], &owner, w);
 		check_name(&at, &d->workers[i], p, i);
 		limited |= w->engine_limit != 0;
+		custom |= w->source.hints.custom == owner.custom;
 		if (w->source.url && w->source.period_ms >= p->ageing.stale_after_ms)
 			sw_warn(&at, "period_ms",
 				"%u ms is not under stale_after_ms, so this worker keeps going stale",
 				w->source.period_ms);
 	}
+	if (owner.custom && !custom)
+		sw_bad(pool, "series", "never used; allowed: with engine: custom");
+	sw_custom_drop(owner.custom);
 	if (d->request_queue_limit && !limited)
 		sw_warn(pool, QUEUE_KEY, "does nothing without engine_request_limit");
 	if (!d->workers_count && !p->discover)

@@ -67,8 +67,7 @@ static bool same_source(const struct sw_worker_conf *a, const struct sw_worker_c
 		return false; /* nothing but its address tells it */
 	return a->start_rank == b->start_rank && a->dp_size == b->dp_size &&
 	       sw_same_text(s->url, t->url) && s->engine == t->engine &&
-	       s->hints.kv_total == t->hints.kv_total &&
-	       s->hints.max_batched == t->hints.max_batched && s->period_ms == t->period_ms &&
+	       sw_engine_hints_same(&s->hints, &t->hints) && s->period_ms == t->period_ms &&
 	       s->timeout_ms == t->timeout_ms &&
 	       sw_same_text(s->bearer_token_file, t->bearer_token_file) &&
 	       sw_same_text(s->ca_file, t->ca_file) && sw_same_text(s->netns, t->netns) &&

@@ -1,127 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The table of engines and the reader of their pages, see engine.h. What a page holds is tallied
- * rank by rank first and turned into reports at the end, since series come in any order. */
+/* The reader of the engines' pages, see engine.h. What a page holds is tallied rank by rank first
+ * and turned into reports at the end, since series come in any order. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "sources/engine.h"
-#include "sources/promtext.h"
+#include "sources/custom.h"
 
 #define KV_SCALE 10000 /* blocks that a KV ratio is spread over when the total is not known */
 
-struct engine {
-	const char *name;
-	const char *page; /* where its metrics usually are */
-	const char *rank; /* label that holds the data-parallel rank */
-	/* One model cut over several processes, each of which publishes the same count: the largest
-	 * is right, a sum would count requests twice. */
-	bool replicated;
-	const char *part; /* series where this label is set are parts of one where it is not */
-};
-
-static const struct engine engines[SW_ENGINES] = {
-	[SW_ENGINE_VLLM] = {.name = "vllm", .page = "/metrics", .rank = "engine"},
-	[SW_ENGINE_SGLANG] =
-		{
-			.name = "sglang",
-			.page = "/v1/loads?format=prometheus, or /metrics with --enable-metrics",
-			.rank = "dp_rank",
-			.replicated = true,
-			.part = "priority",
-		},
-	[SW_ENGINE_TGI] = {.name = "tgi", .page = "/metrics"},
-	[SW_ENGINE_LLAMACPP] = {.name = "llamacpp", .page = "/metrics with --metrics"},
-	[SW_ENGINE_TRITON] = {.name = "triton", .page = "/metrics on port 8002"},
-	[SW_ENGINE_TRTLLM] = {.name = "trtllm-serve", .page = "/prometheus/metrics"},
-	[SW_ENGINE_LMDEPLOY] = {.name = "lmdeploy", .page = "/metrics", .rank = "engine"},
-};
-
-enum field { RUNNING, WAITING, PREFILL, RATIO, USED, TOTAL, PAGE, BATCHED, FIELDS };
-
-struct series {
-	enum sw_engine engine;
-	enum field field;
-	const char *name;
-	const char *label, *value; /* only with this label; no value: the label holds the number */
-};
-
-static const struct series table[] = {
-	{SW_ENGINE_VLLM, RUNNING, .name = "vllm:num_requests_running"},
-	{SW_ENGINE_VLLM, WAITING, .name = "vllm:num_requests_waiting"},
-	{SW_ENGINE_VLLM, RATIO, .name = "vllm:kv_cache_usage_perc"},
-	{SW_ENGINE_VLLM, RATIO, .name = "vllm:gpu_cache_usage_perc"}, /* its older name */
-	{SW_ENGINE_VLLM, TOTAL, .name = "vllm:cache_config_info", .label = "num_gpu_blocks"},
-	/* the same behind Ray Serve */
-	{SW_ENGINE_VLLM, RUNNING, .name = "ray_vllm_num_requests_running"},
-	{SW_ENGINE_VLLM, WAITING, .name = "ray_vllm_num_requests_waiting"},
-	{SW_ENGINE_VLLM, RATIO, .name = "ray_vllm_kv_cache_usage_perc"},
-	{SW_ENGINE_VLLM, RATIO, .name = "ray_vllm_gpu_cache_usage_perc"},
-	{SW_ENGINE_VLLM, TOTAL, .name = "ray_vllm_cache_config_info", .label = "num_gpu_blocks"},
-
-	{SW_ENGINE_SGLANG, RUNNING, .name = "sglang_num_running_reqs"},
-	{SW_ENGINE_SGLANG, WAITING, .name = "sglang_num_waiting_reqs"},
-	{SW_ENGINE_SGLANG, PREFILL, .name = "sglang_num_waiting_uncached_tokens"},
-	{SW_ENGINE_SGLANG, RATIO, .name = "sglang_token_usage"},
-	{SW_ENGINE_SGLANG, TOTAL, .name = "sglang_max_total_num_tokens"},
-	/* the same on /metrics */
-	{SW_ENGINE_SGLANG, RUNNING, .name = "sglang:num_running_reqs"},
-	{SW_ENGINE_SGLANG, WAITING, .name = "sglang:num_queue_reqs"},
-	{SW_ENGINE_SGLANG, RATIO, .name = "sglang:token_usage"},
-	{SW_ENGINE_SGLANG, TOTAL, .name = "sglang:max_total_num_tokens"},
-	{SW_ENGINE_SGLANG, PAGE, .name = "sglang:page_size"}, /* tokens in a block */
-
-	{SW_ENGINE_TGI, RUNNING, .name = "tgi_batch_current_size"},
-	{SW_ENGINE_TGI, WAITING, .name = "tgi_queue_size"},
-	{SW_ENGINE_TGI, USED, .name = "tgi_batch_current_max_tokens"},
-	{SW_ENGINE_TGI, TOTAL, .name = "tgi_batch_max_total_tokens"},
-
-	{SW_ENGINE_LLAMACPP, RUNNING, .name = "llamacpp:requests_processing"},
-	{SW_ENGINE_LLAMACPP, WAITING, .name = "llamacpp:requests_deferred"},
-	{SW_ENGINE_LLAMACPP, RATIO, .name = "llamacpp:kv_cache_usage_ratio"}, /* older ones */
-
-#define REQUESTS .name = "nv_trt_llm_request_metrics", .label = "request_type"
-#define BLOCKS	 .name = "nv_trt_llm_kv_cache_block_metrics", .label = "kv_cache_block_type"
-	{SW_ENGINE_TRITON, RUNNING, REQUESTS, .value = "active"},
-	{SW_ENGINE_TRITON, WAITING, REQUESTS, .value = "waiting"},
-	{SW_ENGINE_TRITON, RATIO, BLOCKS, .value = "fraction"},
-	{SW_ENGINE_TRITON, USED, BLOCKS, .value = "used"}, /* older ones lack "fraction" */
-	{SW_ENGINE_TRITON, TOTAL, BLOCKS, .value = "max"},
-
-	{SW_ENGINE_TRTLLM, RUNNING, .name = "trtllm_num_requests_running"},
-	{SW_ENGINE_TRTLLM, WAITING, .name = "trtllm_num_requests_waiting"},
-	{SW_ENGINE_TRTLLM, RATIO, .name = "trtllm_kv_cache_utilization"},
-	{SW_ENGINE_TRTLLM, TOTAL, .name = "trtllm_kv_cache_max_blocks"},
-	{SW_ENGINE_TRTLLM, BATCHED, .name = "trtllm_max_num_tokens_runtime"},
-
-	{SW_ENGINE_LMDEPLOY, RUNNING, .name = "lmdeploy:num_requests_running"},
-	{SW_ENGINE_LMDEPLOY, WAITING, .name = "lmdeploy:num_requests_waiting"},
-	{SW_ENGINE_LMDEPLOY, RATIO, .name = "lmdeploy:gpu_cache_usage_perc"},
-};
-
 struct tally { /* what the page says of one rank */
 	uint32_t rank;
-	uint32_t have; /* bit (1 << enum field) */
-	double field[FIELDS];
+	uint32_t have; /* bit (1 << enum sw_field) */
+	double field[SW_FIELDS];
 };
 
 struct page {
+	const struct sw_engine_kind *kind;
+	const struct sw_engine_hints *hints;
+	char worker[24]; /* the worker's id, as a label has it */
 	struct tally ranks[SW_MAX_RANKS];
 	size_t n;
 	struct tally unlabelled; /* series without a rank */
+	struct tally model;	 /* series of the worker's model */
+	struct tally other;	 /* and of another one, */
+	char other_name[128];	 /* which counts where it is the only one */
+	bool several;
 	unsigned samples;
 };
 
 const char *sw_engine_name(enum sw_engine e)
 {
-	return engines[e].name;
+	return sw_engine_kinds[e].name;
 }
 
 int sw_engine_parse(const char *name, enum sw_engine *out)
 {
 	for (int e = 0; e < SW_ENGINES; e++) {
-		if (!strcmp(name, engines[e].name)) {
+		if (!strcmp(name, sw_engine_kinds[e].name)) {
 			*out = e;
 			return 0;
 		}
@@ -129,31 +49,12 @@ int sw_engine_parse(const char *name, enum sw_engine *out)
 	return -EINVAL;
 }
 
-/* The row of an engine that this sample is for, and the number in it. */
-static const struct series *find_series(const struct sw_sample *s, enum sw_engine e, double *number)
-{
-	const struct series *row;
-	char text[64];
-
-	for (row = table; row < table + sizeof(table) / sizeof(*table); row++) {
-		if (row->engine != e || !sw_sample_is(s, row->name))
-			continue;
-		*number = s->value;
-		if (!row->label)
-			return row;
-		sw_sample_label(s, row->label, text, sizeof(text));
-		if (row->value && strcmp(text, row->value))
-			continue;
-		if (!row->value && !sw_prom_number(text, strlen(text), number))
-			*number = NAN; /* vLLM writes "None" before it has measured */
-		return row;
-	}
-	return NULL;
-}
+/* ---- samples to tallies ---- */
 
 /* The tally of the sample's rank. NULL: the page holds more ranks than a worker may have. */
-static struct tally *find_rank(struct page *p, const char *label, const struct sw_sample *s)
+static struct tally *find_rank(struct page *p, const struct sw_sample *s)
 {
+	const char *label = p->kind->rank;
 	char text[16], *stop;
 	unsigned long rank;
 
@@ -171,14 +72,46 @@ static struct tally *find_rank(struct page *p, const char *label, const struct s
 	return &p->ranks[p->n++];
 }
 
-static bool is_count(enum field f)
+/* Models are called by the same name in any case of letters. */
+static struct tally *find_model(struct page *p, const struct sw_sample *s)
 {
-	return f == RUNNING || f == WAITING || f == PREFILL;
+	char name[sizeof(p->other_name)];
+
+	sw_sample_label(s, "model", name, sizeof(name));
+	if (p->hints->model && !strcasecmp(name, p->hints->model))
+		return &p->model;
+	if (!p->other.have)
+		memcpy(p->other_name, name, sizeof(name));
+	p->several |= strcasecmp(p->other_name, name) != 0;
+	return &p->other;
+}
+
+/* NULL: the sample is not about this worker. */
+static struct tally *find_tally(struct page *p, const struct sw_series *series,
+				const struct sw_sample *s)
+{
+	char id[sizeof(p->worker)];
+
+	switch (series->of) {
+	case SW_OF_MODEL: return find_model(p, s);
+	case SW_OF_WORKER:
+		if (sw_sample_label(s, "worker_id", id, sizeof(id)) || !*id ||
+		    strcmp(id, p->worker))
+			return NULL;
+		/* fallthrough */
+	default: return find_rank(p, s);
+	}
+}
+
+static bool is_count(enum sw_field f)
+{
+	return f == SW_FIELD_RUNNING || f == SW_FIELD_WAITING || f == SW_FIELD_PREFILL ||
+	       f == SW_FIELD_QUEUED;
 }
 
 /* Counts of several series add up, and NaN among them makes the sum NaN: a sum with an unknown part
  * is unknown. Of ratios and sizes the largest counts, and fmax() passes over NaN. */
-static void add(struct tally *t, enum field f, double number, bool sum)
+static void add(struct tally *t, enum sw_field f, double number, bool sum)
 {
 	if (!(t->have & (1u << f)))
 		t->field[f] = number;
@@ -189,26 +122,66 @@ static void add(struct tally *t, enum field f, double number, bool sum)
 	t->have |= 1u << f;
 }
 
-static void tally_sample(struct page *p, enum sw_engine e, const struct sw_sample *s)
+static double number_of(const struct sw_series *series, const struct sw_sample *s)
 {
-	const struct engine *engine = &engines[e];
-	const struct series *row;
-	struct tally *t;
+	char text[64];
 	double number;
+
+	if (!series->number)
+		return s->value;
+	sw_sample_label(s, series->number, text, sizeof(text));
+	/* vLLM writes "None" before it has measured */
+	return sw_prom_number(text, strlen(text), &number) ? number : NAN;
+}
+
+static void tally_sample(struct page *p, const struct sw_sample *s)
+{
+	const struct sw_engine_kind *kind = p->kind;
 	char part[2];
 
 	p->samples++;
-	row = find_series(s, e, &number);
-	if (!row)
-		return;
-	if (engine->part && (sw_sample_label(s, engine->part, part, sizeof(part)) || *part))
-		return;
-	t = find_rank(p, engine->rank, s);
-	if (t)
-		add(t, row->field, number, is_count(row->field) && !engine->replicated);
+	for (size_t i = 0; i < kind->n; i++) {
+		const struct sw_series *series = &kind->series[i];
+		struct tally *t;
+
+		if (!sw_selector_takes(&series->at, s))
+			continue;
+		if (kind->part && (sw_sample_label(s, kind->part, part, sizeof(part)) || *part))
+			continue;
+		t = find_tally(p, series, s);
+		if (t)
+			add(t, series->field, number_of(series, s),
+			    is_count(series->field) && !kind->replicated);
+	}
 }
 
-static double get(const struct tally *t, enum field f)
+/* What is said of the model holds for its worker. */
+static void spread_model(struct page *p)
+{
+	const struct tally *t = p->model.have || p->several ? &p->model : &p->other;
+
+	for (int f = 0; f < SW_FIELDS; f++)
+		if (t->have & (1u << f))
+			add(&p->unlabelled, f, t->field[f], false);
+}
+
+/* Where ranks have labels, what a series without one says holds for each of them, except counts,
+ * which nobody can split. */
+static void spread_unlabelled(struct page *p)
+{
+	if (!p->n) {
+		p->ranks[p->n++] = p->unlabelled;
+		return;
+	}
+	for (size_t i = 0; i < p->n; i++)
+		for (int f = 0; f < SW_FIELDS; f++)
+			if (!is_count(f) && p->unlabelled.have & ~p->ranks[i].have & (1u << f))
+				add(&p->ranks[i], f, p->unlabelled.field[f], false);
+}
+
+/* ---- tallies to reports ---- */
+
+static double get(const struct tally *t, enum sw_field f)
 {
 	return t->have & (1u << f) ? t->field[f] : NAN;
 }
@@ -234,36 +207,27 @@ static double known(double first, uint64_t hint)
 static bool fill_report(struct sw_report *r, const struct tally *t,
 			const struct sw_engine_hints *hints)
 {
-	double page_size = get(t, PAGE), ratio = get(t, RATIO);
-	double total = known(get(t, TOTAL) / (page_size >= 1 ? page_size : 1), hints->kv_total);
+	double page_size = get(t, SW_FIELD_PAGE), ratio = get(t, SW_FIELD_RATIO);
+	double total =
+		known(get(t, SW_FIELD_TOTAL) / (page_size >= 1 ? page_size : 1), hints->kv_total);
 
 	*r = (struct sw_report){.rank = t->rank};
-	set(r, SW_SIG_RUNNING, get(t, RUNNING));
-	set(r, SW_SIG_WAITING, get(t, WAITING));
-	set(r, SW_SIG_PREFILL_TOKENS, get(t, PREFILL));
+	set(r, SW_SIG_RUNNING, get(t, SW_FIELD_RUNNING));
+	set(r, SW_SIG_WAITING, get(t, SW_FIELD_WAITING));
+	set(r, SW_SIG_PREFILL_TOKENS, get(t, SW_FIELD_PREFILL));
+	set(r, SW_SIG_QUEUED_TOKENS, get(t, SW_FIELD_QUEUED));
+	set(r, SW_SIG_DECODE_BLOCKS, get(t, SW_FIELD_DECODE));
 	if (ratio >= 0 && isnan(total))
 		total = KV_SCALE;
-	set(r, SW_SIG_KV_USED, isnan(ratio) ? get(t, USED) : ratio * total);
+	set(r, SW_SIG_KV_USED, isnan(ratio) ? get(t, SW_FIELD_USED) : ratio * total);
 	if (!r->have)
 		return false;
 	set(r, SW_SIG_KV_TOTAL, total);
-	set(r, SW_SIG_MAX_BATCHED, known(get(t, BATCHED), hints->max_batched));
+	set(r, SW_SIG_MAX_BATCHED, known(get(t, SW_FIELD_BATCHED), hints->max_batched));
 	return true;
 }
 
-/* Where ranks have labels, what a series without one says holds for each of them, except counts,
- * which nobody can split. */
-static void spread_unlabelled(struct page *p)
-{
-	if (!p->n) {
-		p->ranks[p->n++] = p->unlabelled;
-		return;
-	}
-	for (size_t i = 0; i < p->n; i++)
-		for (int f = 0; f < FIELDS; f++)
-			if (!is_count(f) && p->unlabelled.have & ~p->ranks[i].have & (1u << f))
-				add(&p->ranks[i], f, p->unlabelled.field[f], false);
-}
+/* ---- pages that are no load ---- */
 
 /* What a page is that is not metrics text, in a word that an operator knows. */
 static const char *kind_of(const char *text, size_t length)
@@ -280,14 +244,15 @@ static const char *kind_of(const char *text, size_t length)
 	return *text == '<' ? "HTML" : "JSON";
 }
 
-static int fail_format(const struct engine *e, const struct sw_prom *p, const char *text,
-		       size_t length, struct sw_error *err)
+static int fail_format(enum sw_engine e, const struct sw_prom *p, const char *text, size_t length,
+		       struct sw_error *err)
 {
-	const char *kind = kind_of(text, length);
+	const struct sw_engine_kind *kind = &sw_engine_kinds[e];
+	const char *what = kind_of(text, length);
 	char begin[49];
 	size_t n = 0;
 
-	if (p->cut && !strcmp(kind, "text"))
+	if (p->cut && !strcmp(what, "text"))
 		return sw_fail(err, -EBADMSG, "the page was cut short: line %u has no end",
 			       p->line);
 	for (; n < length && n < sizeof(begin) - 1 && text[n] != '\n' && text[n] != '\r'; n++)
@@ -296,30 +261,50 @@ static int fail_format(const struct engine *e, const struct sw_prom *p, const ch
 	return sw_fail(err, -EBADMSG,
 		       "got %s instead of Prometheus metrics (it begins '%s'; line %u: %s). Point "
 		       "url at the metrics of %s, usually %s",
-		       kind, begin, p->line, p->reason, e->name, e->page);
+		       what, begin, p->line, p->reason, kind->n ? kind->name : "the engine",
+		       kind->page);
 }
 
-/* The engine whose series are on the page, SW_ENGINES: none. */
-static enum sw_engine guess_engine(const char *text, size_t length)
+enum sw_engine sw_engine_recognise(const char *text, size_t length)
 {
 	struct sw_sample s;
 	struct sw_prom p;
-	double number;
 
 	sw_prom_init(&p, text, length);
 	while (sw_prom_next(&p, &s) > 0)
 		for (int e = 0; e < SW_ENGINES; e++)
-			if (find_series(&s, e, &number))
-				return e;
+			for (size_t i = 0; i < sw_engine_kinds[e].n; i++)
+				if (sw_selector_takes(&sw_engine_kinds[e].series[i].at, &s))
+					return e;
 	return SW_ENGINES;
 }
 
-static int fail_no_load(enum sw_engine e, const char *text, size_t length, unsigned samples,
-			struct sw_error *err)
+static int fail_worker(const struct sw_engine_hints *hints, struct sw_error *err)
 {
-	enum sw_engine other = guess_engine(text, length);
-	const char *name = engines[e].name;
+	if (!hints->has_worker_id)
+		return sw_fail(err, -ENODATA,
+			       "the page is that of a front end, with many workers on it: set "
+			       "worker_id to the one that is meant");
+	return sw_fail(err, -ENODATA,
+		       "no load of worker_id %" PRIu64 " is on the page: check worker_id, and "
+		       "whether that worker is registered and has served since the front end "
+		       "started",
+		       hints->worker_id);
+}
 
+static int fail_no_load(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
+			size_t length, unsigned samples, struct sw_error *err)
+{
+	enum sw_engine other = sw_engine_recognise(text, length);
+	const char *name = sw_engine_name(e);
+
+	if (e == SW_ENGINE_CUSTOM)
+		return sw_fail(err, -ENODATA,
+			       "none of the %u samples on the page is load by series: check its "
+			       "names and labels",
+			       samples);
+	if (other == e && e == SW_ENGINE_DYNAMO)
+		return fail_worker(hints, err);
 	if (other == e)
 		return sw_fail(err, -ENODATA,
 			       "the page holds series of %s, but no load in them (NaN, or only "
@@ -328,30 +313,40 @@ static int fail_no_load(enum sw_engine e, const char *text, size_t length, unsig
 	if (other != SW_ENGINES)
 		return sw_fail(err, -ENODATA,
 			       "the page holds series of %s, none of %s: set engine: %s",
-			       engines[other].name, name, engines[other].name);
+			       sw_engine_name(other), name, sw_engine_name(other));
+	if (e == SW_ENGINE_AUTO)
+		return sw_fail(err, -ENODATA,
+			       "no series of a known engine among the %u on the page. Point url at "
+			       "its metrics, or set engine: custom and series: to what they are",
+			       samples);
 	return sw_fail(
 		err, -ENODATA,
 		"no series of %s among the %u on the page. Point url at its metrics, usually "
 		"%s, or set engine: to what runs there",
-		name, samples, engines[e].page);
+		name, samples, sw_engine_kinds[e].page);
 }
 
 int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
 		   size_t length, struct sw_report *out, size_t max, struct sw_error *err)
 {
-	struct page page = {};
+	struct page page = {.kind = &sw_engine_kinds[e], .hints = hints};
 	struct sw_sample sample;
 	struct sw_prom prom;
 	size_t n = 0;
 	int more;
 
+	if (e == SW_ENGINE_CUSTOM)
+		page.kind = sw_custom_kind(hints->custom);
+	if (hints->has_worker_id)
+		snprintf(page.worker, sizeof(page.worker), "%" PRIu64, hints->worker_id);
 	sw_prom_init(&prom, text, length);
 	while ((more = sw_prom_next(&prom, &sample)) > 0)
-		tally_sample(&page, e, &sample);
+		tally_sample(&page, &sample);
 	if (more < 0)
-		return fail_format(&engines[e], &prom, text, length, err);
+		return fail_format(e, &prom, text, length, err);
+	spread_model(&page);
 	spread_unlabelled(&page);
 	for (size_t i = 0; i < page.n && n < max; i++)
 		n += fill_report(&out[n], &page.ranks[i], hints);
-	return n ? (int)n : fail_no_load(e, text, length, page.samples, err);
+	return n ? (int)n : fail_no_load(e, hints, text, length, page.samples, err);
 }

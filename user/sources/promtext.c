@@ -121,6 +121,7 @@ static const char *parse_sample(const char *p, const char *end, struct sw_sample
 	} else if (word == p && p < end) {
 		return "the name of the series holds a character that is not allowed";
 	}
+	s->value_at = word;
 	p = skip_word(word, end);
 	if (!sw_prom_number(word, p - word, &s->value))
 		return "its value is not a number";
@@ -203,4 +204,20 @@ int sw_sample_label(const struct sw_sample *s, const char *label, char *out, siz
 			return unescape(&l, out, size);
 	}
 	return 0;
+}
+
+int sw_sample_next_label(const struct sw_sample *s, const char **at, char *name, char *value,
+			 size_t size)
+{
+	const char *end = s->labels + s->labels_length;
+	struct label l;
+
+	if (*at >= end)
+		return 0;
+	*at = next_label(*at, end, &l);
+	if (l.name_length >= size)
+		return -ENOSPC;
+	memcpy(name, l.name, l.name_length);
+	name[l.name_length] = '\0';
+	return unescape(&l, value, size) ? -ENOSPC : 1;
 }

@@ -20,7 +20,8 @@ struct sw_sample {
 	size_t name_length;
 	const char *labels; /* between the braces, checked but still escaped */
 	size_t labels_length;
-	double value; /* NaN and infinities are values too */
+	const char *value_at; /* where the number is written */
+	double value;	      /* NaN and infinities are values too */
 };
 
 void sw_prom_init(struct sw_prom *p, const char *text, size_t length);
@@ -36,6 +37,11 @@ bool sw_sample_is(const struct sw_sample *s, const char *name);
 /* Copies the unescaped value of a label and a NUL into `out`. An absent label is the empty value,
  * as Prometheus has it. -ENOSPC: does not fit; `out` is empty then. */
 int sw_sample_label(const struct sw_sample *s, const char *label, char *out, size_t size);
+
+/* Copies the name and the unescaped value of the label at *at, which begins as s->labels, and moves
+ * *at to the next one: 1; 0: there is none. -ENOSPC: one of the two is not under `size` bytes. */
+int sw_sample_next_label(const struct sw_sample *s, const char **at, char *name, char *value,
+			 size_t size);
 
 /* Reads all of `text` as a number, as the format writes them: 12, 1e3, NaN, +Inf. */
 bool sw_prom_number(const char *text, size_t length, double *out);

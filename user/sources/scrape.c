@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Periodic scraping, see scrape.h: a timer for each target. A tick that finds the last scrape still
- * under way is passed over, so a scrape never overlaps itself. */
+/* Periodic scraping, see scrape.h: a timer for each page, however many targets read it. A tick that
+ * finds the last scrape still under way is passed over, so a scrape never overlaps itself. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "sources/curl_loop.h"
@@ -11,74 +12,144 @@
 
 #define DEFAULT_PERIOD_MS 250
 
+struct page;
+
 struct target {
-	LIST_ENTRY(target) link;
+	TAILQ_ENTRY(target) link;
 	int id;
-	enum sw_engine engine;
+	struct page *page;
+	enum sw_engine engine; /* with `guess`: as its page tells; SW_ENGINE_AUTO: not yet */
+	bool guess;
 	struct sw_engine_hints hints;
+	sw_scrape_cb cb;
+	void *arg;
+};
+
+struct page {
+	LIST_ENTRY(page) link;
+	struct sw_scraper *scraper;
+	struct sw_target conf; /* how it is fetched; strings are owned */
 	struct timeval period;
 	struct event *tick;
 	struct sw_fetch *fetch;
-	sw_scrape_cb cb;
-	void *arg;
+	TAILQ_HEAD(, target) targets;
+	struct target *next; /* to be told, while the others are */
+	bool telling;
 };
 
 struct sw_scraper {
 	struct event_base *base;
 	struct sw_curl_loop *loop;
-	LIST_HEAD(, target) targets;
-	unsigned n;
+	LIST_HEAD(, page) pages;
+	unsigned n_pages;
 	int last_id;
 };
+
+/* ---- pages ---- */
+
+static void free_page(struct page *p)
+{
+	sw_fetch_free(p->fetch);
+	if (p->tick)
+		event_free(p->tick);
+	free((char *)p->conf.url);
+	free((char *)p->conf.bearer_token_file);
+	free((char *)p->conf.ca_file);
+	free((char *)p->conf.netns);
+	free(p);
+}
+
+/* Lets go a page that no target reads any more. */
+static void drop_page(struct page *p)
+{
+	if (p->telling || !TAILQ_EMPTY(&p->targets))
+		return;
+	LIST_REMOVE(p, link);
+	sw_curl_loop_keep(p->scraper->loop, --p->scraper->n_pages);
+	free_page(p);
+}
+
+/* ---- what becomes of a page ---- */
 
 /* Every line names the page that it is about. */
 static void report_failure(struct target *t, int ret, const struct sw_error *why)
 {
 	struct sw_error err;
 
-	sw_fail(&err, ret, "%s: %s", sw_fetch_url(t->fetch), why->text);
+	sw_fail(&err, ret, "%s: %s", sw_fetch_url(t->page->fetch), why->text);
 	t->cb(t->arg, ret, NULL, &err); /* may remove the target */
 }
 
-static void on_page(void *arg, int ret, const char *text, size_t length, const struct sw_error *why)
+/* What runs at an address may change; false: it did not, or is not known. */
+static bool recognise(struct target *t, const char *text, size_t length)
+{
+	enum sw_engine found = sw_engine_recognise(text, length);
+
+	if (found == SW_ENGINES || found == t->engine)
+		return false;
+	t->engine = found;
+	sw_log(SW_INFO, "%s: its series are those of %s", sw_fetch_url(t->page->fetch),
+	       sw_engine_name(found));
+	return true;
+}
+
+static int read_page(struct target *t, const char *text, size_t length, struct sw_report *reports,
+		     struct sw_error *err)
+{
+	int n = sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS, err);
+
+	if (n == -ENODATA && t->guess && recognise(t, text, length))
+		n = sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS, err);
+	return n;
+}
+
+static void tell(struct target *t, int ret, const char *text, size_t length,
+		 const struct sw_error *why)
 {
 	struct sw_report reports[SW_MAX_RANKS];
 	struct sw_error err = {};
-	struct target *t = arg;
 	int n;
 
 	if (ret) {
 		report_failure(t, ret, why);
 		return;
 	}
-	n = sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS, &err);
+	n = read_page(t, text, length, reports, &err);
 	if (n < 0)
 		report_failure(t, n, &err);
 	else
 		t->cb(t->arg, n, reports, &err);
 }
 
+static void on_page(void *arg, int ret, const char *text, size_t length, const struct sw_error *why)
+{
+	struct page *p = arg;
+	struct target *t;
+
+	p->telling = true;
+	for (t = TAILQ_FIRST(&p->targets); t; t = p->next) {
+		p->next = TAILQ_NEXT(t, link);
+		tell(t, ret, text, length, why);
+	}
+	p->telling = false;
+	drop_page(p);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-	struct target *t = arg;
+	struct page *p = arg;
 	struct sw_error err;
 	int ret;
 
 	(void)fd;
 	(void)what;
-	evtimer_add(t->tick, &t->period);
-	ret = sw_fetch_start(t->fetch, &err);
+	evtimer_add(p->tick, &p->period);
+	ret = sw_fetch_start(p->fetch, &err);
 	if (ret && ret != -EBUSY)
-		report_failure(t, ret, &err);
+		on_page(p, ret, NULL, 0, &err);
 }
 
-static void free_target(struct target *t)
-{
-	sw_fetch_free(t->fetch);
-	if (t->tick)
-		event_free(t->tick);
-	free(t);
-}
+/* ---- set up ---- */
 
 int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_error *err)
 {
@@ -89,68 +160,148 @@ int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_e
 		return sw_fail(err, -ENOMEM, "cannot set up scraping: out of memory");
 	}
 	s->base = base;
-	LIST_INIT(&s->targets);
+	LIST_INIT(&s->pages);
 	*out = s;
 	return 0;
+}
+
+/* False: no memory. */
+static bool copy_text(const char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return !from || *to;
+}
+
+static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct page **out,
+		    struct sw_error *err)
+{
+	unsigned period = conf->period_ms ? conf->period_ms : DEFAULT_PERIOD_MS;
+	struct page *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return sw_fail(err, -ENOMEM, "out of memory");
+	p->scraper = s;
+	TAILQ_INIT(&p->targets);
+	p->period = (struct timeval){.tv_sec = period / 1000, .tv_usec = period % 1000 * 1000};
+	p->conf = *conf;
+	p->conf.hints = (struct sw_engine_hints){};
+	p->tick = evtimer_new(s->base, on_tick, p);
+	ret = copy_text(&p->conf.url, conf->url) &
+				      copy_text(&p->conf.bearer_token_file,
+						conf->bearer_token_file) &
+				      copy_text(&p->conf.ca_file, conf->ca_file) &
+				      copy_text(&p->conf.netns, conf->netns) &&
+			      p->tick
+		      ? sw_fetch_new(&p->fetch, s->loop, conf, on_page, p, err)
+		      : sw_fail(err, -ENOMEM, "out of memory");
+	if (ret) {
+		free_page(p);
+		return ret;
+	}
+	LIST_INSERT_HEAD(&s->pages, p, link);
+	sw_curl_loop_keep(s->loop, ++s->n_pages);
+	*out = p;
+	return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* A page that is fetched just so already. */
+static struct page *find_page(struct sw_scraper *s, const struct sw_target *t)
+{
+	struct page *p;
+
+	LIST_FOREACH (p, &s->pages, link) {
+		if (same_text(p->conf.url, t->url) && p->conf.period_ms == t->period_ms &&
+		    p->conf.timeout_ms == t->timeout_ms && p->conf.insecure == t->insecure &&
+		    p->conf.once == t->once &&
+		    same_text(p->conf.bearer_token_file, t->bearer_token_file) &&
+		    same_text(p->conf.ca_file, t->ca_file) && same_text(p->conf.netns, t->netns))
+			return p;
+	}
+	return NULL;
 }
 
 int sw_scraper_add(struct sw_scraper *s, const struct sw_target *conf, sw_scrape_cb cb, void *arg,
 		   int *id, struct sw_error *err)
 {
-	unsigned period = conf->period_ms ? conf->period_ms : DEFAULT_PERIOD_MS;
 	static const struct timeval at_once;
-	struct target *t = calloc(1, sizeof(*t));
+	struct page *p = find_page(s, conf);
+	struct target *t;
 	int ret;
 
-	if (!t)
+	if (!p) {
+		ret = new_page(s, conf, &p, err);
+		if (ret)
+			return ret;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t || sw_engine_hints_copy(&t->hints, &conf->hints) || evtimer_add(p->tick, &at_once)) {
+		if (t)
+			sw_engine_hints_free(&t->hints);
+		free(t);
+		drop_page(p);
 		return sw_fail(err, -ENOMEM, "out of memory");
+	}
+	t->page = p;
 	t->engine = conf->engine;
-	t->hints = conf->hints;
-	t->period = (struct timeval){.tv_sec = period / 1000, .tv_usec = period % 1000 * 1000};
+	t->guess = conf->engine == SW_ENGINE_AUTO;
 	t->cb = cb;
 	t->arg = arg;
-	ret = sw_fetch_new(&t->fetch, s->loop, conf, on_page, t, err);
-	if (ret)
-		goto fail;
-	t->tick = evtimer_new(s->base, on_tick, t);
-	if (!t->tick || evtimer_add(t->tick, &at_once)) {
-		ret = sw_fail(err, -ENOMEM, "out of memory");
-		goto fail;
-	}
 	*id = t->id = ++s->last_id;
-	LIST_INSERT_HEAD(&s->targets, t, link);
-	sw_curl_loop_keep(s->loop, ++s->n);
+	TAILQ_INSERT_HEAD(&p->targets, t, link);
 	return 0;
-fail:
-	free_target(t);
-	return ret;
 }
 
-static void remove_target(struct sw_scraper *s, struct target *t)
+static struct target *find_target(const struct sw_scraper *s, int id)
 {
-	LIST_REMOVE(t, link);
-	sw_curl_loop_keep(s->loop, --s->n);
-	free_target(t);
+	struct target *t;
+	struct page *p;
+
+	LIST_FOREACH (p, &s->pages, link)
+		TAILQ_FOREACH (t, &p->targets, link)
+			if (t->id == id)
+				return t;
+	return NULL;
+}
+
+enum sw_engine sw_scraper_engine(const struct sw_scraper *s, int id)
+{
+	const struct target *t = find_target(s, id);
+
+	return t ? t->engine : SW_ENGINE_AUTO;
+}
+
+static void remove_target(struct target *t)
+{
+	struct page *p = t->page;
+
+	if (p->next == t)
+		p->next = TAILQ_NEXT(t, link);
+	TAILQ_REMOVE(&p->targets, t, link);
+	sw_engine_hints_free(&t->hints);
+	free(t);
+	drop_page(p);
 }
 
 void sw_scraper_remove(struct sw_scraper *s, int id)
 {
-	struct target *t;
+	struct target *t = find_target(s, id);
 
-	LIST_FOREACH (t, &s->targets, link) {
-		if (t->id == id) {
-			remove_target(s, t);
-			return;
-		}
-	}
+	if (t)
+		remove_target(t);
 }
 
 void sw_scraper_free(struct sw_scraper *s)
 {
 	if (!s)
 		return;
-	while (!LIST_EMPTY(&s->targets))
-		remove_target(s, LIST_FIRST(&s->targets));
+	while (!LIST_EMPTY(&s->pages))
+		remove_target(TAILQ_FIRST(&LIST_FIRST(&s->pages)->targets));
 	sw_curl_loop_free(s->loop);
 	free(s);
 }

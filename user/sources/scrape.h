@@ -32,12 +32,15 @@ typedef void (*sw_scrape_cb)(void *arg, int n, const struct sw_report *reports,
 
 #define SW_SCRAPE_LIMIT (4u << 20) /* bytes of a page after decompression */
 
-/* The caller ignores SIGPIPE. */
+/* The caller ignores SIGPIPE. Targets that differ in engine and hints only share one fetch. */
 int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_error *err);
 /* Starts scraping a target at once, then each period. Strings are copied. *id is for remove. */
 int sw_scraper_add(struct sw_scraper *s, const struct sw_target *t, sw_scrape_cb cb, void *arg,
 		   int *id, struct sw_error *err);
 void sw_scraper_remove(struct sw_scraper *s, int id);
+/* The engine of a target; with SW_ENGINE_AUTO the one that its page was last recognised as, if it
+ * was. */
+enum sw_engine sw_scraper_engine(const struct sw_scraper *s, int id);
 /* Not from a callback. */
 void sw_scraper_free(struct sw_scraper *s);
 

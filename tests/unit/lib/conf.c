@@ -94,7 +94,7 @@ void conf_capture(int fd)
 
 const char *conf_captured(void)
 {
-	static char text[8192];
+	static char text[16384];
 
 	fflush(NULL);
 	dup2(saved_fd, captured_fd);
