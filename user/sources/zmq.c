@@ -202,7 +202,7 @@ static int set_options(void *socket, bool broker)
 	       set(socket, ZMQ_RCVHWM, broker ? BROKER_QUEUED : DIRECT_QUEUED) ||
 	       set(socket, ZMQ_IPV6, 1) || set(socket, ZMQ_RECONNECT_IVL, RETRY_MS) ||
 	       set(socket, ZMQ_RECONNECT_IVL_MAX, RETRY_MAX_MS) ||
-	       set(socket, ZMQ_CONNECT_TIMEOUT, 5000) || set(socket, ZMQ_HANDSHAKE_IVL, 5000) ||
+	       set(socket, ZMQ_CONNECT_TIMEOUT, 5000) || set(socket, ZMQ_HANDSHAKE_IVL, 2000) ||
 	       /* a publisher whose host is gone says nothing, as one does that has no load */
 	       set(socket, ZMQ_TCP_KEEPALIVE, 1) || set(socket, ZMQ_TCP_KEEPALIVE_IDLE, 10) ||
 	       set(socket, ZMQ_TCP_KEEPALIVE_INTVL, 5) || set(socket, ZMQ_TCP_KEEPALIVE_CNT, 3) ||

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Publishers that send as fast as they can: the loop stays free for others, memory does not grow,
+ * and those who send little are heard meanwhile. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "lib/publishing.h"
+
+#define FLOOD_MS  1500
+#define WORKERS	  8
+#define LATEST_MS 150 /* a beat may be late by; the loop's deadline is 2 s */
+#define GROWTH_KB (24 * 1024)
+#define TICK_MS	  10
+
+static atomic_bool stop;
+static atomic_ulong sent;
+
+struct flood {
+	pthread_t thread;
+	void *publisher;
+	uint64_t id;
+};
+
+static void *run(void *arg)
+{
+	struct flood *f = arg;
+
+	for (uint64_t i = 1; !stop; i++, sent++)
+		publish(f->publisher, "kv_metrics",
+			(struct event_of){.publisher = f->id,
+					  .sequence = i,
+					  .published_ms = i,
+					  .worker = i % WORKERS,
+					  .used = i});
+	return NULL;
+}
+
+static void start(struct flood *f, void *publisher, uint64_t id)
+{
+	*f = (struct flood){.publisher = publisher, .id = id};
+	assert_int_equal(pthread_create(&f->thread, NULL, run, f), 0);
+}
+
+static long resident_kb(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d %ld", &pages), 1);
+	fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* ---- the beat of somebody else on the loop ---- */
+
+static struct {
+	uint64_t last_ms, latest_ms;
+	unsigned n;
+} beat;
+
+static void on_beat(evutil_socket_t fd, short what, void *arg)
+{
+	uint64_t now_ms = sw_now_ms();
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (beat.n++ && now_ms - beat.last_ms > beat.latest_ms)
+		beat.latest_ms = now_ms - beat.last_ms;
+	beat.last_ms = now_ms;
+}
+
+static void a_flood_costs_neither_time_nor_memory(void **state)
+{
+	const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+	struct event *timer = event_new(plane_base, -1, EV_PERSIST, on_beat, NULL);
+	char address[2][64];
+	void *loud = publisher_new(0, address[0]), *quiet = publisher_new(0, address[1]);
+	struct sw_events_status status;
+	uint64_t quiet_before;
+	struct flood flood;
+	long before_kb;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sw_events_zmq(plane, address[i], false, &plane_error), 0);
+	await_subscribed(loud, "kv_metrics");
+	await_subscribed(quiet, "kv_metrics");
+	start(&flood, loud, 1);
+	plane_run_ms(FLOOD_MS / 3); /* queues are full now */
+	before_kb = resident_kb();
+	memset(&beat, 0, sizeof(beat));
+	event_add(timer, &tick);
+	quiet_before = plane_status(1).messages;
+	for (uint64_t i = 1; i <= 10; i++) {
+		publish(quiet, "kv_metrics",
+			(struct event_of){.publisher = 2, .sequence = i, .worker = 99});
+		plane_run_ms(FLOOD_MS / 15);
+	}
+	stop = true;
+	pthread_join(flood.thread, NULL);
+	event_del(timer);
+	status = plane_status(0);
+	print_message(
+		"%lu sent, %lu read, %lu replaced, %u handed on; latest beat %lu ms, %ld KB\n",
+		(unsigned long)sent, (unsigned long)status.messages, (unsigned long)status.dropped,
+		heard.n, (unsigned long)beat.latest_ms, resident_kb() - before_kb);
+	assert_in_range(beat.latest_ms, 0, TICK_MS + LATEST_MS);
+	assert_true(resident_kb() - before_kb < GROWTH_KB);
+	assert_int_equal(plane_status(1).messages, quiet_before + 10);
+	assert_int_equal(status.bad, 0);
+	assert_true(status.dropped > status.messages / 2);
+	event_free(timer);
+	publisher_free(loud);
+	publisher_free(quiet);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PUBLISHING_TEST(a_flood_costs_neither_time_nor_memory),
+	};
+
+	sw_log_level(SW_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
