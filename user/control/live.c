@@ -70,6 +70,17 @@ const char *sw_live_worker_error(const struct sw_live_worker *w)
 	return "";
 }
 
+const char *sw_live_engine(const struct sw_live_worker *w)
+{
+	enum sw_engine engine = w->conf->source.engine;
+
+	if (w->target < 0)
+		return NULL;
+	if (engine == SW_ENGINE_AUTO)
+		engine = sw_scraper_engine(w->pool->live->scraper, w->target);
+	return sw_engine_name(engine);
+}
+
 const char *sw_feed_kind_name(enum sw_feed_kind kind)
 {
 	static const char *const names[SW_FEEDS] = {"scrape", "push", "events"};

@@ -168,6 +168,9 @@ const char *sw_live_danger(const struct sw_live *live, size_t index);
 bool sw_live_passes_new(const struct sw_live *live, size_t index);
 /* What the last failure of any feed of a worker says; empty while all go well. */
 const char *sw_live_worker_error(const struct sw_live_worker *w);
+/* The name of the engine whose page is read for it; with `auto` the one that was recognised, "auto"
+ * before. NULL: no page is read. */
+const char *sw_live_engine(const struct sw_live_worker *w);
 const char *sw_feed_kind_name(enum sw_feed_kind kind); /* "scrape", "push", "events" */
 /* The pool of that name, or NULL. */
 struct sw_live_pool *sw_live_find_pool(const struct sw_live *live, const char *name);

@@ -75,9 +75,10 @@ static json_t *worker_json(const struct sw_live_worker *w, uint64_t now_ms)
 		n = SW_MAX_CHECKS;
 	return json_pack(
 		"{s:o, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
-		"name", sw_json_text(w->conf->name), "url", sw_json_text(w->conf->source.url), "at",
-		sw_json_endpoint(&w->conf->at), "busy", w->load.busy, "busy_ms",
+		"s:o, s:o, s:o}",
+		"name", sw_json_text(w->conf->name), "url", sw_json_text(w->conf->source.url),
+		"engine", sw_json_text(sw_live_engine(w)), "at", sw_json_endpoint(&w->conf->at),
+		"busy", w->load.busy, "busy_ms",
 		sw_json_lasting(w->load.busy, w->busy_since_ms, now_ms), "suspect", w->suspect,
 		"suspect_ms", sw_json_lasting(w->suspect, w->suspect_since_ms, now_ms), "drain",
 		w->drain, "drain_ms", sw_json_lasting(w->drain, w->drain_since_ms, now_ms), "stale",
