@@ -138,11 +138,16 @@ static void a_model_is_one_series(void **state)
 	(void)state;
 	make(2);
 	pools[1].n_workers = 1; /* the first one is in two pools of one model */
+	pools[0].answered[SW_API_EP_CHAT_COMPLETIONS] = 3;
+	pools[1].answered[SW_API_EP_CHAT_COMPLETIONS] = 4;
+	pools[2].answered[SW_API_EP_EMBEDDINGS] = 5;
 	workers[1].load.rank[0].value[SW_SIG_KV_TOTAL] = 9000;
 	write_page(NOW_MS);
 	has("\ndynamo_frontend_model_total_kv_blocks{model=\"m\"} 9000\n");
 	has("\ndynamo_frontend_model_max_num_batched_tokens{model=\"m\"} 8192\n");
 	has_not("{model=\"other\"}"); /* nobody tells */
+	has("\ndynamo_frontend_model_rejection_total{model=\"m\",endpoint=\"chat_completions\"} 7\n");
+	has("\ndynamo_frontend_model_rejection_total{model=\"other\",endpoint=\"embeddings\"} 5\n");
 }
 
 static void each_source_has_its_own(void **state)

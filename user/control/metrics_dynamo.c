@@ -160,6 +160,12 @@ static void add_ranks(struct model *m, const struct sw_live_pool *pool)
 	}
 }
 
+static void add_rejections(struct model *m, const uint64_t endpoints[SW_API_ENDPOINTS])
+{
+	for (int e = 0; e < SW_API_ENDPOINTS; e++)
+		m->rejections[e] += endpoints[e];
+}
+
 /* The models of all pools, each once; there are few, as there are few pools. */
 static void list_models(const struct sw_live *live, struct models *models)
 {
@@ -173,16 +179,8 @@ static void list_models(const struct sw_live *live, struct models *models)
 			models->list[models->n++].name = name;
 		models->of[i] = m;
 		add_ranks(&models->list[m], &live->pools[i]);
+		add_rejections(&models->list[m], live->pools[i].answered);
 	}
-}
-
-static void add_rejections(const struct sw_live *live, const struct sw_listener_row *row,
-			   struct models *models)
-{
-	struct model *m = &models->list[models->of[row->pool - live->conf->pools]];
-
-	for (int e = 0; e < SW_API_ENDPOINTS; e++)
-		m->rejections[e] += row->totals.endpoints[e];
 }
 
 static void total_series(struct sw_page *p, const struct models *models)
@@ -210,10 +208,12 @@ static void model_series(struct sw_page *p, const struct sw_listener_row *rows, 
 		return;
 	list_models(p->live, models);
 	for (size_t i = 0; i < n; i++)
-		add_rejections(p->live, &rows[i], models);
+		add_rejections(&models->list[models->of[rows[i].pool - p->live->conf->pools]],
+			       rows[i].totals.endpoints);
 	total_series(p, models);
-	sw_page_series(p, "dynamo_frontend_model_rejection_total", "counter",
-		       "Requests of a model answered in the kernel, by kind of endpoint.");
+	sw_page_series(
+		p, "dynamo_frontend_model_rejection_total", "counter",
+		"Requests of a model that were given the overload answer, by kind of endpoint.");
 	for (size_t i = 0; i < models->n; i++)
 		for (int e = 0; e < SW_API_ENDPOINTS; e++)
 			sw_page_sample(p, (double)models->list[i].rejections[e], "model",
