@@ -42,7 +42,7 @@ DEPS_BUILD := gcc clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev libe
               libmsgpack-dev libnats-dev libncurses-dev libc6-dev pkg-config
 DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq nginx-light haproxy curl wrk \
               hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
-              python3-msgpack nats-server etcd-server iproute2 ethtool \
+              python3-msgpack nats-server etcd-server prometheus iproute2 ethtool \
               tcpdump procps openssl tmux util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
               lz4 libasan8 libubsan1 libclang-rt-19-dev
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
@@ -199,6 +199,7 @@ install: all ## install into PREFIX, with man pages, completion and the systemd 
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 docs/man/*.8
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions contrib/completion/*
 	install -D -m 644 docs/spillway.example.yaml $(DESTDIR)$(PREFIX)/share/doc/spillway/spillway.example.yaml
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/spillway contrib/prometheus/* contrib/grafana/*
 	sed 's|/usr/local|$(PREFIX)|' contrib/systemd/spillwayd.service | \
 	  install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/spillwayd.service
 
