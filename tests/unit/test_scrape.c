@@ -60,12 +60,17 @@ static void a_connection_is_not_kept_where_it_counts(void **state)
 
 static void many_targets_keep_their_connections(void **state)
 {
+	struct sw_target t = target_of("/metrics");
+
 	(void)state;
-	for (int i = 0; i < 20; i++)
-		add_target(target_of("/metrics"));
+	for (int i = 0; i < 20; i++) {
+		t.timeout_ms++; /* or it were the same page, fetched once for all */
+		add_target(t);
+	}
 	await(200);
 	assert_page();
 	assert_in_range(web.accepted, 1, 20);
+	assert_true(web.requests >= 200);
 }
 
 static void defaults_stand_for_zero(void **state)
@@ -370,8 +375,12 @@ static void freeing_ends_all_transfers(void **state)
 	sw_scraper_free(scraper);
 	files = open_files();
 	assert_int_equal(sw_scraper_new(&scraper, base, &scrape_error), 0);
-	for (int i = 0; i < 5; i++)
-		add_target(target_of(i % 2 ? "/silent" : "/metrics"));
+	for (int i = 0; i < 5; i++) {
+		struct sw_target t = target_of(i % 2 ? "/silent" : "/metrics");
+
+		t.timeout_ms += i;
+		add_target(t);
+	}
 	await(6);
 	sw_scraper_free(scraper);
 	scraper = NULL;

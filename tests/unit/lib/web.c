@@ -156,6 +156,8 @@ static void answer(struct bufferevent *bev, const char *path)
 	} else if (!strcmp(path, "/html")) {
 		send_page(bev, "200 OK", "Content-Type: text/html\r\n",
 			  "<!DOCTYPE html>\n<html><body>Welcome to nginx!</body></html>\n");
+	} else if (!strcmp(path, "/page")) {
+		send_page(bev, "200 OK", "", web.page);
 	} else if (!strcmp(path, "/other")) {
 		send_page(bev, "200 OK", "", "go_goroutines 12\n");
 	} else if (!strcmp(path, "/empty")) {

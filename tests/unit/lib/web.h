@@ -15,6 +15,7 @@ extern struct web {
 	int accepted, open, requests;
 	int waiting, most_waiting; /* requests to /slow, /silent and /late without their answer */
 	char request[2048];	   /* the last one */
+	const char *page;	   /* what /page gives */
 } web;
 
 /* Serves on `port`, 0: any free one. */
@@ -29,6 +30,7 @@ void web_stop(void);
  * /empty            nothing
  * /gzip             packed; /gzip-cut without its end; /gzip-bad with a byte changed
  * /size/N           padded to N bytes; /bomb/N the same, packed
+ * /page             web.page, from time to time another
  * /short /long      less, or more, than Content-Length says
  * /chunk-cut        chunked, without the last chunk
  * /drop             closes the connection

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Targets that read the same page, which is fetched once for all of them, and targets whose engine
+ * is found out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/scraping.h"
+#include "sources/custom.h"
+
+#define WORKERS 100
+
+static char front_page[16384];
+
+static void make_front_page(void)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < WORKERS; i++)
+		n += snprintf(front_page + n, sizeof(front_page) - n,
+			      "dynamo_frontend_worker_active_decode_blocks{dp_rank=\"0\",worker_id="
+			      "\"%d\"} %d\n",
+			      1000 + i, 7 * i);
+	web.page = front_page;
+}
+
+static struct told {
+	int calls, n, remove[2];
+	uint64_t value;
+	char text[512];
+} told[WORKERS];
+static int n_told, enough_told;
+
+static void on_told(void *arg, int n, const struct sw_report *reports, const struct sw_error *err)
+{
+	struct told *t = arg;
+
+	t->calls++;
+	t->n = n;
+	t->value = n > 0 ? reports[0].value[SW_SIG_DECODE_BLOCKS] : UINT64_MAX;
+	snprintf(t->text, sizeof(t->text), "%s", err->text);
+	for (int i = 0; i < 2; i++)
+		if (t->remove[i])
+			sw_scraper_remove(scraper, t->remove[i]);
+	if (++n_told == enough_told)
+		event_base_loopbreak(base);
+}
+
+static int add_worker(int i, struct sw_target t)
+{
+	int id = 0;
+
+	t.engine = SW_ENGINE_DYNAMO;
+	t.hints = (struct sw_engine_hints){.has_worker_id = true, .worker_id = 1000 + i};
+	assert_int_equal(sw_scraper_add(scraper, &t, on_told, &told[i], &id, &scrape_error), 0);
+	return id;
+}
+
+static void await_told(int calls)
+{
+	enough_told = n_told + calls;
+	run_ms(20000);
+	assert_true(n_told >= enough_told);
+}
+
+static int setup(void **state)
+{
+	int ret = scraping_setup(state);
+
+	memset(told, 0, sizeof(told));
+	make_front_page();
+	return ret;
+}
+
+#define TARGETS_TEST(f) cmocka_unit_test_setup_teardown(f, setup, scraping_teardown)
+
+/* ---- one page for many ---- */
+
+static void one_fetch_is_for_all(void **state)
+{
+	(void)state;
+	for (int i = 0; i < WORKERS; i++)
+		add_worker(i, target_of("/page"));
+	await_told(3 * WORKERS);
+	for (int i = 0; i < WORKERS; i++) {
+		assert_int_equal(told[i].n, 1);
+		assert_int_equal(told[i].value, 7 * i);
+		assert_int_equal(told[i].calls, 3);
+	}
+	assert_int_equal(web.requests, 3);
+	assert_int_equal(web.accepted, 1);
+}
+
+static void a_failure_is_told_to_all(void **state)
+{
+	struct sw_target t = target_of("/503");
+	int id[2];
+
+	(void)state;
+	id[0] = add_worker(0, t);
+	id[1] = add_worker(1, t);
+	await_told(2);
+	assert_int_equal(told[0].n, -EPROTO);
+	assert_int_equal(told[1].n, -EPROTO);
+	assert_non_null(strstr(told[1].text, "/503: HTTP status 503"));
+	sw_scraper_remove(scraper, id[0]);
+	sw_scraper_remove(scraper, id[1]);
+	web.requests = 0;
+	t = target_of("/page");
+	t.bearer_token_file = "/nonexistent"; /* it is not even asked */
+	add_worker(2, t);
+	add_worker(3, t);
+	await_told(2);
+	assert_int_equal(web.requests, 0);
+	assert_int_equal(told[2].n, -ENOENT);
+	assert_int_equal(told[3].n, -ENOENT);
+}
+
+/* What is fetched in another way is another page. */
+static void what_differs_is_fetched_apart(void **state)
+{
+	struct sw_target t = target_of("/page");
+
+	(void)state;
+	t.period_ms = 5000;
+	add_worker(0, t);
+	t.period_ms = 6000;
+	add_worker(1, t);
+	t.once = 1;
+	add_worker(2, t);
+	t.insecure = 1;
+	add_worker(3, t);
+	t.ca_file = "/etc/hostname";
+	add_worker(4, t);
+	write_file(in_dir("token"), "one");
+	t.bearer_token_file = in_dir("token");
+	add_worker(5, t);
+	t.netns = "/proc/self/ns/net";
+	add_worker(6, t);
+	await_told(7);
+	assert_in_range(web.requests, 6, 7); /* the last may have no right to */
+}
+
+static void who_joins_is_told_at_once(void **state)
+{
+	struct sw_target t = target_of("/page");
+
+	(void)state;
+	t.period_ms = 60000;
+	add_worker(0, t);
+	await_told(1);
+	add_worker(1, t);
+	await_told(2);
+	assert_int_equal(told[1].calls, 1);
+	assert_int_equal(told[1].value, 7);
+}
+
+static void any_may_be_removed_while_they_are_told(void **state)
+{
+	int id[4], files = open_files();
+
+	(void)state;
+	for (int first = 0; first < 4; first++) {
+		for (int other = 0; other < 4; other++) {
+			memset(told, 0, sizeof(told));
+			for (int i = 0; i < 4; i++)
+				id[i] = add_worker(i, target_of("/page"));
+			told[first].remove[0] = id[other];
+			told[first].remove[1] = id[first];
+			await_told(4);
+			assert_int_equal(told[first].calls, 1);
+			assert_in_range(told[other].calls, first == other, 1);
+			for (int i = 0; i < 4; i++)
+				sw_scraper_remove(scraper, id[i]);
+		}
+	}
+	run_ms(20);
+	assert_int_equal(web.waiting, 0);
+	assert_in_range(open_files(), files, files + 2); /* an idle connection, both ends */
+}
+
+static void the_last_one_ends_it(void **state)
+{
+	int a, b;
+
+	(void)state;
+	a = add_worker(0, target_of("/page"));
+	b = add_worker(1, target_of("/page"));
+	await_told(2);
+	sw_scraper_remove(scraper, a);
+	await_told(3); /* goes on for the other */
+	sw_scraper_remove(scraper, b);
+	run_ms(20);
+	told[0].calls = told[1].calls = web.requests = 0;
+	run_ms(80);
+	assert_int_equal(told[0].calls + told[1].calls + web.requests, 0);
+}
+
+/* ---- auto ---- */
+
+static void an_engine_is_found_and_found_anew(void **state)
+{
+	struct sw_target t = target_of("/page");
+	int id;
+
+	(void)state;
+	t.engine = SW_ENGINE_AUTO;
+	web.page = "go_goroutines 3\n"; /* still starting */
+	id = add_target(t);
+	await(1);
+	assert_failed(-ENODATA, "/page: no series of a known engine among the 1");
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_AUTO);
+	web.page = "vllm:num_requests_waiting 3\n";
+	await(2);
+	assert_int_equal(seen.n, 1);
+	assert_int_equal(seen.reports[0].value[SW_SIG_WAITING], 3);
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_VLLM);
+	web.page = "sglang:num_queue_reqs 4\n"; /* another runs there now */
+	await(2);
+	assert_int_equal(seen.reports[0].value[SW_SIG_WAITING], 4);
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_SGLANG);
+	web.page = "<html>"; /* says nothing about what runs there */
+	await(2);
+	assert_int_equal(seen.n, -EBADMSG);
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_SGLANG);
+	sw_scraper_remove(scraper, id);
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_AUTO);
+}
+
+static void an_engine_that_is_set_stays(void **state)
+{
+	int id = add_target(target_of("/page"));
+
+	(void)state;
+	web.page = "vllm:num_requests_waiting 3\n";
+	await(1);
+	assert_failed(-ENODATA, "set engine: vllm");
+	assert_int_equal(sw_scraper_engine(scraper, id), SW_ENGINE_TGI);
+}
+
+/* The configuration that they came from may be gone. */
+static void hints_are_copied(void **state)
+{
+	struct sw_target t = target_of("/page");
+	struct sw_custom *custom;
+	char model[] = "qwen";
+
+	(void)state;
+	assert_int_equal(sw_custom_new(&custom, NULL), 0);
+	assert_int_equal(sw_custom_add(custom, SW_FIELD_WAITING, "mine", &scrape_error), 0);
+	t.engine = SW_ENGINE_CUSTOM;
+	t.hints = (struct sw_engine_hints){.custom = custom, .model = model};
+	web.page = "mine 12\n";
+	add_target(t);
+	sw_custom_drop(custom);
+	memset(model, 'x', sizeof(model));
+	await(2);
+	assert_int_equal(seen.n, 1);
+	assert_int_equal(seen.reports[0].value[SW_SIG_WAITING], 12);
+}
+
+/* ---- bad pages ---- */
+
+/* A page of 4 MB is read in one go: it must not keep the loop from its other work. */
+static void the_largest_page_is_read_quickly(void **state)
+{
+	size_t size = SW_SCRAPE_LIMIT, n = 0;
+	char *page = malloc(size + 1);
+	uint64_t start;
+
+	(void)state;
+	assert_non_null(page);
+	while (n + 200 < size)
+		n += sprintf(page + n, "vllm:num_requests_running{engine=\"%zu\",a=\"\\\\\"} %zu\n",
+			     n, n);
+	page[n] = '\0';
+	start = now_ms();
+	for (int e = 0; e < SW_ENGINES; e++) {
+		struct sw_engine_hints hints = {};
+		struct sw_report reports[SW_MAX_RANKS];
+
+		if (e != SW_ENGINE_CUSTOM)
+			sw_engine_read(e, &hints, page, n, reports, SW_MAX_RANKS, NULL);
+	}
+	assert_true(now_ms() - start < 9 * 1000);
+	free(page);
+}
+
+static void duplicates_and_wrong_types_are_no_load(void **state)
+{
+	static const struct {
+		const char *page, *error;
+	} bad[] = {
+		{"tgi_queue_size twelve\n", "line 1: its value is not a number"},
+		{"tgi_queue_size \"12\"\n", "its value is not a number"},
+		{"tgi_queue_size 0x\n", "its value is not a number"},
+		{"tgi_queue_size{a=1} 12\n", "its labels are malformed"},
+		{"tgi_queue_size NaN\n", "no load in them"},
+		{"tgi_queue_size -1\n", "no load in them"},
+		{"# TYPE tgi_queue_size histogram\ntgi_queue_size_bucket{le=\"+Inf\"} 12\n"
+		 "tgi_queue_size_sum 12\ntgi_queue_size_count 12\n",
+		 "no series of tgi among the 3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		web.page = bad[i].page;
+		scrape(target_of("/page"));
+		assert_true(seen.n < 0);
+		assert_non_null(strstr(seen.text, bad[i].error));
+	}
+	/* repeated to the letter: sizes and ratios are what they are, counts cannot be told from
+	 * those of two engines behind one page, and add up */
+	web.page = "tgi_queue_size 6\ntgi_queue_size 6\ntgi_batch_current_size 5\n";
+	scrape(target_of("/page"));
+	assert_page();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TARGETS_TEST(one_fetch_is_for_all),
+		TARGETS_TEST(a_failure_is_told_to_all),
+		TARGETS_TEST(what_differs_is_fetched_apart),
+		TARGETS_TEST(who_joins_is_told_at_once),
+		TARGETS_TEST(any_may_be_removed_while_they_are_told),
+		TARGETS_TEST(the_last_one_ends_it),
+		TARGETS_TEST(an_engine_is_found_and_found_anew),
+		TARGETS_TEST(an_engine_that_is_set_stays),
+		TARGETS_TEST(hints_are_copied),
+		TARGETS_TEST(the_largest_page_is_read_quickly),
+		TARGETS_TEST(duplicates_and_wrong_types_are_no_load),
+	};
+
+	return cmocka_run_group_tests(tests, scraping_group_setup, scraping_group_teardown);
+}
