@@ -237,6 +237,18 @@ static void follow(struct sw_nats_ring *s, natsConnection *nc)
 	}
 }
 
+/* The library's own words are about this thread's last failure: "(FILE:LINE): what happened". */
+static const char *reason(natsStatus st)
+{
+	natsStatus last;
+	const char *text = nats_GetLastError(&last), *words;
+
+	if (!text || !text[0] || last != st)
+		return natsStatus_GetText(st);
+	words = text[0] == '(' ? strstr(text, "): ") : NULL;
+	return words ? words + 3 : text;
+}
+
 /* Connects and follows. Was there a connection? */
 static bool try(struct sw_nats_ring *s)
 {
@@ -257,7 +269,7 @@ static bool try(struct sw_nats_ring *s)
 		tell(s, true, NULL, NULL);
 		follow(s, nc);
 	} else {
-		tell(s, false, "cannot connect: %s", natsStatus_GetText(st));
+		tell(s, false, "cannot connect: %s", reason(st));
 	}
 	for (size_t i = 0; i < SUBJECTS; i++)
 		natsSubscription_Destroy(subs[i]);
