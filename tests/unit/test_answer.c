@@ -214,6 +214,30 @@ static void every_api_cause_and_family(void **state)
 	}
 }
 
+/* Only the saturated answer speaks of the backlog. */
+static void vllm_backlog(void **state)
+{
+	struct sw_answer_spec spec = dynamo();
+	static const char line[] = "503 Service Unavailable";
+
+	(void)state;
+	spec.api = SW_API_VLLM_TOKENS;
+	spec.status = 503;
+	render(&spec);
+	check_set();
+	assert_response(
+		answer(SW_CAUSE_SATURATED, SW_FAMILY_DEFAULT, 0), line, "", "saturated",
+		"{\"error\":{\"message\":\"The engine has reached its prefill token backlog "
+		"limit. Please try again later or on a different instance.\",\"type\":"
+		"\"Service Unavailable\",\"param\":null,\"code\":503}}");
+	assert_response(answer(SW_CAUSE_NO_SLOTS, SW_FAMILY_DEFAULT, 0), line, "", "no-slots",
+			VLLM_BUSY(503));
+	assert_response(answer(SW_CAUSE_DRAINING, SW_FAMILY_DEFAULT, 0), line, "", "draining",
+			VLLM_AWAY(503));
+	assert_response(answer(SW_CAUSE_UNAVAILABLE, SW_FAMILY_DEFAULT, 0), line, "", "unavailable",
+			VLLM_AWAY(503));
+}
+
 /* The longest takes 235 bytes, and at 236 "draining" has no body: 99 bytes behind its headers make
  * 235, 100 make 237. */
 static void no_longer_than_needed(void **state)
@@ -456,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_api_cause_and_family),
+		cmocka_unit_test(vllm_backlog),
 		cmocka_unit_test(no_longer_than_needed),
 		cmocka_unit_test(empty_body),
 		cmocka_unit_test(retry_after),

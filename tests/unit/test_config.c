@@ -290,6 +290,14 @@ static void body_shapes(void **state)
 		{"engine: vllm, body: tgi", SW_API_TGI, SW_FAMILY_DEFAULT},
 		{"engine: vllm, body: smg", SW_API_SMG, SW_FAMILY_DEFAULT},
 		{"preset: vllm, body: dynamo", SW_API_DYNAMO, SW_FAMILY_DEFAULT},
+		{"preset: vllm, thresholds: {max_num_queued_tokens: 9}", SW_API_VLLM_TOKENS,
+		 SW_FAMILY_ANTHROPIC},
+		{"preset: vllm, thresholds: {max_num_queued_tokens: 9, max_num_queued_reqs: 9}",
+		 SW_API_VLLM, SW_FAMILY_ANTHROPIC},
+		{"engine: vllm, thresholds: {max_num_queued_tokens: 9}", SW_API_OPENAI,
+		 SW_FAMILY_ANTHROPIC},
+		{"preset: sglang, thresholds: {max_num_queued_tokens: 9}", SW_API_SGLANG,
+		 SW_FAMILY_ANTHROPIC},
 	};
 	char text[256];
 

@@ -42,7 +42,8 @@ static void build_status(const struct sw_place *at, const struct sw_doc_pool *d,
 }
 
 static void build_body(const struct sw_place *at, const struct sw_doc_pool *d, int preset,
-		       struct sw_traits *traits, struct sw_answer_spec *spec)
+		       struct sw_traits *traits, const struct sw_limits *limits,
+		       struct sw_answer_spec *spec)
 {
 	static const char *const keys[] = {"default", "anthropic", "tgi"};
 	struct sw_place templates = sw_part(at, "templates");
@@ -56,6 +57,9 @@ static void build_body(const struct sw_place *at, const struct sw_doc_pool *d, i
 		spec->api = SW_API_OPENAI;
 	else
 		spec->api = SW_API_DYNAMO;
+	/* A saturated pool has one answer, so the words are this limit's if it has no other */
+	if (spec->api == SW_API_VLLM && limits->set == 1U << SW_LIM_QUEUED_TOKENS)
+		spec->api = SW_API_VLLM_TOKENS;
 	/* sgl-router's answer is a bare status, whatever the path */
 	traits->one_body = body > 0 || spec->api == SW_API_SMG;
 
@@ -107,12 +111,13 @@ static void try_answers(const struct sw_place *at, const struct sw_doc_pool *d,
 }
 
 static void build_answer(const struct sw_place *at, const struct sw_doc_pool *d,
-			 struct sw_traits *traits, struct sw_answer_spec *spec)
+			 struct sw_traits *traits, const struct sw_limits *limits,
+			 struct sw_answer_spec *spec)
 {
 	int preset = sw_take_choice(at, "preset", d->preset, preset_names, -1);
 
 	build_status(at, d, preset, spec);
-	build_body(at, d, preset, traits, spec);
+	build_body(at, d, preset, traits, limits, spec);
 	build_retry_after(at, d, spec);
 	spec->max_bytes = (uint16_t)sw_take_uint(at, "max_answer_bytes", d->max_answer_bytes, 256,
 						 SW_ANSWER_MAX, SW_ANSWER_DEFAULT);
@@ -215,7 +220,7 @@ static void build_pool(const struct sw_place *at, const struct sw_doc_pool *d,
 	for (size_t i = 0; traits->engine < 0 && i < p->n_workers; i++)
 		if (d->workers[i].engine)
 			traits->engine = (int)p->workers[i].source.engine;
-	build_answer(at, d, traits, &p->answer);
+	build_answer(at, d, traits, &p->limits, &p->answer);
 }
 
 void sw_build_pools(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c,

@@ -19,7 +19,8 @@ enum sw_api { /* the shape of SW_FAMILY_DEFAULT */
 	      SW_API_VLLM,   /* vLLM's own words, openai shape with "Service Unavailable" */
 	      SW_API_SGLANG, /* SGLang's own words */
 	      SW_API_TGI,
-	      SW_API_SMG, /* sgl-router: empty body */
+	      SW_API_SMG,	  /* sgl-router: empty body */
+	      SW_API_VLLM_TOKENS, /* vLLM's words for a full backlog of prompt tokens */
 };
 
 struct sw_answer_spec {
