@@ -74,7 +74,7 @@ static json_t *worker_json(const struct sw_live_worker *w, uint64_t now_ms)
 	if (n > SW_MAX_CHECKS)
 		n = SW_MAX_CHECKS;
 	return json_pack(
-		"{s:o, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:o, s:o, s:o, "
+		"{s:o, s:o, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:b, s:o, s:o, s:o, "
 		"s:o, s:o, s:o}",
 		"name", sw_json_text(w->conf->name), "url", sw_json_text(w->conf->source.url),
 		"engine", sw_json_text(sw_live_engine(w)), "at", sw_json_endpoint(&w->conf->at),
