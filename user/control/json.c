@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Values as JSON; see json.h. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/json.h"
@@ -42,4 +44,32 @@ json_t *sw_json_endpoint(const struct sw_endpoint *at)
 	l.v6 = !l.v4;
 	sw_format_listener(&l, out, sizeof(out));
 	return json_string(out);
+}
+
+void sw_json_digits(double v, char out[32])
+{
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(out, 32, "%.*g", digits, v);
+		if (strtod(out, NULL) == v)
+			return;
+	}
+}
+
+char *sw_json_dump(const json_t *j)
+{
+	char *text = NULL;
+
+	for (size_t digits = 15; j && digits <= 17; digits++) {
+		json_t *back;
+		bool same;
+
+		free(text);
+		text = json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(digits));
+		back = text ? json_loads(text, 0, NULL) : NULL;
+		same = json_equal(j, back);
+		json_decref(back);
+		if (same)
+			break;
+	}
+	return text;
 }

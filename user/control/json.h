@@ -21,4 +21,9 @@ json_t *sw_json_lasting(bool is, uint64_t since_ms, uint64_t now_ms);
 /* "ADDR:PORT"; null: not known. */
 json_t *sw_json_endpoint(const struct sw_endpoint *at);
 
+/* With as few digits as tell the value: "0.85". */
+void sw_json_digits(double v, char out[32]);
+/* A whole document in one line, its numbers likewise; to be freed. NULL: no memory. */
+char *sw_json_dump(const json_t *j);
+
 #endif

@@ -24,6 +24,7 @@ struct sw_live;
 struct sw_live_pool;
 struct sw_shed;
 struct sw_steering;
+struct sw_thresholds;
 
 /* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
 #define SW_MAX_CHECKS (SW_MAX_RANKS * SW_LIMITS)
@@ -144,6 +145,7 @@ struct sw_live {
 	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
 	struct sw_steering *steering;	    /* what the daemon has for that */
 	struct sw_hub *hub;		    /* who follows events; NULL: nobody can */
+	struct sw_thresholds *thresholds;   /* set over the API; NULL: nothing is */
 	struct sw_shed *shed;		    /* what the daemon knows of requests that are shed */
 	struct sw_live_leaving *leaving;
 	size_t n_leaving;

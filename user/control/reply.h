@@ -6,6 +6,8 @@
 #include <event2/http.h>
 #include <jansson.h>
 
+/* Takes JSON as text over; NULL: there was no memory for it, 500. */
+void sw_reply_text(struct evhttp_request *req, int status, char *json);
 /* Takes `body` over; NULL: there was no memory for it, 500. */
 void sw_reply_json(struct evhttp_request *req, int status, json_t *body);
 /* {"error": text} */

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The HTTP server on the unix socket: routes, limits; see control.h. What a route shows is in
- * status.c, metrics.c and hub.c, what it changes in operate.c. */
+/* The sockets of the control interface; see control.h. What is asked there is routes.c's matter. */
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,148 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "control/control.h"
-#include "control/hub.h"
-#include "control/metrics.h"
-#include "control/operate.h"
-#include "control/reply.h"
-#include "control/status.h"
-#include "control/web.h"
+#include "control/json.h"
+#include "control/serve.h"
 
-#define BODY_LIMIT    (64 * 1024)
 #define HEADERS_LIMIT (16 * 1024)
 #define IDLE_SECONDS  10
-
-struct sw_control {
-	struct evhttp *http;
-	struct sw_live *live;
-	sw_control_cb changed;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-};
-
-static void get_status(struct sw_control *c, struct evhttp_request *req)
-{
-	sw_reply_json(req, 200, sw_status_json(c->live, sw_now_ms()));
-}
-
-static void get_explain(struct sw_control *c, struct evhttp_request *req)
-{
-	struct evkeyvalq query = {0};
-	const struct sw_live_pool *pool = NULL;
-	const char *q = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req));
-	const char *name;
-
-	evhttp_parse_query_str(q ? q : "", &query);
-	name = evhttp_find_header(&query, "pool");
-	if (name)
-		pool = sw_live_find_pool(c->live, name);
-	if (name && !pool)
-		sw_reply_error(req, 404, "no pool has that name");
-	else
-		sw_reply_json(req, 200, sw_explain_json(c->live, pool, sw_now_ms()));
-	evhttp_clear_headers(&query);
-}
-
-static void get_health(struct sw_control *c, struct evhttp_request *req)
-{
-	(void)c;
-	sw_reply_json(req, 200, json_pack("{s:s}", "status", "ok"));
-}
-
-static void get_metrics(struct sw_control *c, struct evhttp_request *req)
-{
-	struct evbuffer *out = evbuffer_new();
-
-	if (!out)
-		return evhttp_send_error(req, 500, NULL);
-	sw_metrics_write(c->live, sw_now_ms(), out);
-	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type",
-			  "text/plain; version=0.0.4");
-	evhttp_send_reply(req, 200, NULL, out);
-	evbuffer_free(out);
-}
-
-static void get_events(struct sw_control *c, struct evhttp_request *req)
-{
-	sw_hub_join(c->live->hub, req);
-}
-
-static json_t *read_body(struct evhttp_request *req)
-{
-	struct evbuffer *in = evhttp_request_get_input_buffer(req);
-	size_t n = evbuffer_get_length(in);
-
-	return json_loadb((const char *)evbuffer_pullup(in, -1), n, JSON_REJECT_DUPLICATES, NULL);
-}
-
-/* Carries a change of pools out and answers with what they are now. */
-static void operate(struct sw_control *c, struct evhttp_request *req, bool force)
-{
-	json_t *body = read_body(req);
-	struct sw_live_pool *first = NULL;
-	struct sw_error err = {0};
-	size_t n = 0;
-	int status;
-
-	if (!body)
-		return sw_reply_error(req, 400, "the request's body is not JSON");
-	status = force ? sw_operate_force(c->live, body, sw_now_ms(), &first, &n, &err)
-		       : sw_operate_drain(c->live, body, sw_now_ms(), &first, &n, &err);
-	json_decref(body);
-	if (status)
-		return sw_reply_error(req, status, err.text);
-	for (size_t i = 0; i < n; i++)
-		c->changed(&first[i]);
-	sw_reply_json(req, 200, sw_explain_json(c->live, n == 1 ? first : NULL, sw_now_ms()));
-}
-
-static void get_page(struct sw_control *c, struct evhttp_request *req)
-{
-	(void)c;
-	sw_web_page(req);
-}
-
-static void post_force(struct sw_control *c, struct evhttp_request *req)
-{
-	operate(c, req, true);
-}
-
-static void post_drain(struct sw_control *c, struct evhttp_request *req)
-{
-	operate(c, req, false);
-}
-
-static const struct route {
-	enum evhttp_cmd_type method;
-	const char *path;
-	void (*serve)(struct sw_control *c, struct evhttp_request *req);
-} routes[] = {
-	{EVHTTP_REQ_GET, "/", get_page},
-	{EVHTTP_REQ_GET, "/v1/status", get_status},
-	{EVHTTP_REQ_GET, "/v1/explain", get_explain},
-	{EVHTTP_REQ_GET, "/health", get_health},
-	{EVHTTP_REQ_GET, "/metrics", get_metrics},
-	{EVHTTP_REQ_GET, "/v1/events", get_events},
-	{EVHTTP_REQ_POST, "/v1/force", post_force},
-	{EVHTTP_REQ_POST, "/v1/drain", post_drain},
-};
-
-static void serve(struct evhttp_request *req, void *arg)
-{
-	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
-	bool known = false;
-
-	for (size_t i = 0; path && i < sizeof(routes) / sizeof(routes[0]); i++) {
-		if (strcmp(path, routes[i].path))
-			continue;
-		known = true;
-		if (routes[i].method == evhttp_request_get_command(req))
-			return routes[i].serve(arg, req);
-	}
-	sw_reply_error(req, known ? 405 : 404,
-		       known ? "wrong method for this path" : "no such path; see docs/control.md");
-}
 
 /* Does somebody accept connections there? A socket file that outlived its daemon does not. */
 static bool is_served(const struct sockaddr_un *addr)
@@ -214,26 +75,30 @@ static int bind_socket(const char *path, struct sw_error *err)
 	return fd;
 }
 
-/* Takes `fd` over, whatever comes of it. */
-static int start_http(struct sw_control *c, struct event_base *base, int fd)
+/* Takes `fd` over, whatever comes of it. NULL: no memory. */
+static struct evhttp *start_http(struct sw_control *c, int fd,
+				 void (*serve)(struct evhttp_request *, void *))
 {
 	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
-	struct evconnlistener *l = evconnlistener_new(base, NULL, NULL, flags, 0, fd);
+	struct evconnlistener *l = evconnlistener_new(c->base, NULL, NULL, flags, 0, fd);
+	struct evhttp *http = l ? evhttp_new(c->base) : NULL;
 
-	if (!l) {
+	if (!l)
 		close(fd);
-		return -ENOMEM;
+	if (!http || !evhttp_bind_listener(http, l)) {
+		if (http)
+			evhttp_free(http);
+		if (l)
+			evconnlistener_free(l);
+		return NULL;
 	}
-	c->http = evhttp_new(base);
-	if (!c->http || !evhttp_bind_listener(c->http, l)) {
-		evconnlistener_free(l);
-		return -ENOMEM;
-	}
-	evhttp_set_max_body_size(c->http, BODY_LIMIT);
-	evhttp_set_max_headers_size(c->http, HEADERS_LIMIT);
-	evhttp_set_timeout(c->http, IDLE_SECONDS);
-	evhttp_set_gencb(c->http, serve, c);
-	return 0;
+	evhttp_set_max_body_size(http, SW_LOAD_LIMIT);
+	evhttp_set_max_headers_size(http, HEADERS_LIMIT);
+	evhttp_set_timeout(http, IDLE_SECONDS);
+	/* who sends too much is told so, instead of losing the connection */
+	evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE);
+	evhttp_set_gencb(http, serve, c);
+	return http;
 }
 
 int sw_control_open(struct sw_control **out, struct event_base *base, const char *path,
@@ -257,9 +122,11 @@ int sw_control_open(struct sw_control **out, struct event_base *base, const char
 		return sw_fail(err, -ENOMEM, "no memory");
 	}
 	strcpy(c->path, path);
+	c->base = base;
 	c->live = live;
 	c->changed = changed;
-	if (start_http(c, base, fd)) {
+	c->http = start_http(c, fd, sw_serve);
+	if (!c->http) {
 		sw_control_close(c);
 		return sw_fail(err, -ENOMEM, "control socket: no memory");
 	}
@@ -267,12 +134,64 @@ int sw_control_open(struct sw_control **out, struct event_base *base, const char
 	return 0;
 }
 
+void sw_control_take_loads(struct sw_control *c, sw_control_told_cb told)
+{
+	c->told = told;
+}
+
+/* ---- TCP ---------------------------------------------------------------------------------- */
+
+static int bind_tcp(const struct sw_endpoint *at, const char *text, struct sw_error *err)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(at->port)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(at->port)};
+	bool is_v4 = !memcmp(at->addr, mapped, sizeof(mapped));
+	const int one = 1, zero = 0;
+	int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int e;
+
+	memcpy(&v4.sin_addr, at->addr + sizeof(mapped), sizeof(v4.sin_addr));
+	memcpy(&v6.sin6_addr, at->addr, sizeof(v6.sin6_addr));
+	if (fd < 0)
+		return sw_fail(err, -errno, "control_tcp %s: %s", text, strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!is_v4) /* [::] takes IPv4 too */
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	e = is_v4 ? bind(fd, (struct sockaddr *)&v4, sizeof(v4))
+		  : bind(fd, (struct sockaddr *)&v6, sizeof(v6));
+	if (!e && !listen(fd, 64))
+		return fd;
+	e = errno;
+	close(fd);
+	return sw_fail(err, -e, "control_tcp %s: %s", text, strerror(e));
+}
+
+int sw_control_listen(struct sw_control *c, const struct sw_endpoint *at, const char *token_file,
+		      struct sw_error *err)
+{
+	json_t *text = sw_json_endpoint(at);
+	int e, fd;
+
+	c->token_file = strdup(token_file);
+	e = c->token_file ? sw_auth_check(c, err) : sw_fail(err, -ENOMEM, "no memory");
+	fd = e ? e : bind_tcp(at, json_string_value(text), err);
+	json_decref(text);
+	if (fd < 0)
+		return fd;
+	c->tcp = start_http(c, fd, sw_serve_tcp);
+	return c->tcp ? 0 : sw_fail(err, -ENOMEM, "no memory");
+}
+
 void sw_control_close(struct sw_control *c)
 {
 	if (!c)
 		return;
+	if (c->tcp)
+		evhttp_free(c->tcp);
 	if (c->http)
 		evhttp_free(c->http);
 	unlink(c->path);
+	free(c->token_file);
 	free(c);
 }

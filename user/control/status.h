@@ -14,6 +14,11 @@ json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms);
 json_t *sw_explain_json(const struct sw_live *live, const struct sw_live_pool *pool,
 			uint64_t now_ms);
 
+/* {"pools": [...]} without workers, and {"workers": [...]} of one pool or of all. */
+json_t *sw_pools_json(const struct sw_live *live, uint64_t now_ms);
+json_t *sw_workers_json(const struct sw_live *live, const struct sw_live_pool *pool,
+			uint64_t now_ms);
+
 /* Parts of it. Null: neither steered nor counted. */
 json_t *sw_worker_slots_json(const struct sw_live_worker *w);
 json_t *sw_pool_slots_json(const struct sw_live_pool *p);

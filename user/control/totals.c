@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "control/totals.h"
+#include "control/use.h"
 
 const char *const sw_reason_names[SW_R_COUNT] = {
 #define X(n, name, class, text) [n] = #name,
@@ -82,6 +83,32 @@ void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *
 			out->would_shed += n > kept ? n : kept;
 		}
 	}
+}
+
+void sw_pool_totals_read(const struct sw_live_pool *p, struct sw_pool_totals *out)
+{
+	const size_t pool = (size_t)(p - p->live->pools);
+	struct sw_steer_counts steered = {0};
+	uint64_t handed_over = 0;
+	struct sw_slot row;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < p->live->conf->n_listeners; i++) {
+		struct sw_totals t;
+
+		if (p->live->conf->listeners[i].pool != pool)
+			continue;
+		sw_totals_read(p->live, i, &t);
+		out->shed += t.shed;
+		handed_over += t.handed_over;
+	}
+	if (p->live->steer)
+		sw_steer_counts(p->live->steer, (unsigned)pool, &steered);
+	out->shed += steered.answered + steered.refused;
+	if (p->conf->steer.by != SW_STEER_NONE)
+		out->admitted = steered.steered;
+	else
+		out->admitted = sw_use_row(p, &row) ? row.takes : handed_over;
 }
 
 void sw_totals_start(struct sw_live *live, const struct sw_live_plane *plane)

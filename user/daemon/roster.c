@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "control/thresholds.h"
 #include "daemon/daemon.h"
 
 static void free_worker(struct sw_live *live, struct sw_live_worker *w)
@@ -113,7 +114,7 @@ static int build_pool(struct sw_live *live, struct sw_live_pool *pool,
 {
 	pool->conf = conf;
 	pool->live = live;
-	pool->limits = conf->limits;
+	pool->limits = sw_thresholds_merge(live->thresholds, conf);
 	pool->since_ms = sw_now_ms();
 	pool->row = -1;
 	pool->cap = UINT64_MAX;
