@@ -32,7 +32,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
 FUZZERS  := $(patsubst tests/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCH    := $(BUILD)/tests/bench/packets $(BUILD)/tests/bench/slots
+BENCH    := $(addprefix $(BUILD)/tests/bench/,packets slots scale)
 SOURCES   = $(shell find bpf user include tests tools -name '*.[ch]')
 SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
 
@@ -93,6 +93,9 @@ $(foreach t,$(wildcard tools/*.c),$(eval $(BUILD)/$(basename $(notdir $(t))): $(
 $(foreach t,$(TESTS),$(eval $(BUILD)/tests/$(t): $(BUILD)/tests/$(t).o $(call obj,tests/$(dir $(t))lib/*.c) $(LIB)))
 
 $(BUILD)/spillway: LIBS += -lncursesw
+
+# What `spillway top` shows, without a terminal
+$(addprefix $(BUILD)/tests/unit/test_top_,frame keys): $(call obj,user/cli/top_*.c user/cli/canvas.c user/cli/json.c)
 
 $(PROGRAMS:%=$(BUILD)/%):
 	$(call say,LINK,$@)

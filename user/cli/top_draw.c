@@ -75,17 +75,28 @@ static int draw_alarms(struct canvas *c, const struct top_model *m, int y)
 
 /* ---- below ------------------------------------------------------------------------------- */
 
+/* Returns where the next one goes. */
+static int draw_key(struct canvas *c, int x, int y, const char *key, const char *what)
+{
+	x += cv_text(c, x, y, c->w - x, CV_BOLD, key) + 1;
+	return x + cv_text(c, x, y, c->w - x, CV_DIM, what) + 2;
+}
+
 static void draw_keys(struct canvas *c, const struct top_view *v, int y)
 {
-	char keys[256], filter[80] = "/ filter";
+	char sort[32], filter[80];
+	int x = draw_key(c, 1, y, "?", "help");
 
-	if (v->filter[0])
-		snprintf(filter, sizeof(filter), "/ filter:%s", v->filter);
-	snprintf(keys, sizeof(keys),
-		 "%s Enter fold  s sort:%s  w %s  f force  d drain  %s  p %s  ? help  q quit",
-		 c->ascii ? "j k " : "↑ ↓ ", top_sort_name(v->sort), v->flat ? "pools" : "flat",
-		 filter, v->paused ? "go on" : "pause");
-	cv_text(c, 1, y, c->w - 1, CV_DIM, keys);
+	snprintf(sort, sizeof(sort), "by %s", top_sort_name(v->sort));
+	snprintf(filter, sizeof(filter), "%s%s", v->filter[0] ? "=" : "find", v->filter);
+	x = draw_key(c, x, y, "q", "quit");
+	x = draw_key(c, x, y, "Enter", "fold");
+	x = draw_key(c, x, y, "s", sort);
+	x = draw_key(c, x, y, "f", "force");
+	x = draw_key(c, x, y, "d", "drain");
+	x = draw_key(c, x, y, "w", v->flat ? "pools" : "flat");
+	x = draw_key(c, x, y, "p", v->paused ? "go on" : "pause");
+	draw_key(c, x, y, "/", filter);
 }
 
 static void draw_message(struct canvas *c, const struct top_view *v, int y)

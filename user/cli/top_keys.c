@@ -35,10 +35,10 @@ static void confirm_text(const struct top_view *v, char out[512])
 	else
 		snprintf(what, sizeof(what), "pool %.250s", a->pool);
 	if (a->drain)
-		snprintf(out, 512, "%s %s? %s [y/n]", a->on ? "Drain" : "End the drain of", what,
+		snprintf(out, 512, "[y/n] %s %s? %s", a->on ? "Drain" : "End the drain of", what,
 			 effect_of(a));
 	else
-		snprintf(out, 512, "Force %s %s%s? %s [y/n]", what, a->state, time, effect_of(a));
+		snprintf(out, 512, "[y/n] Force %s %s%s? %s", what, a->state, time, effect_of(a));
 }
 
 void top_question(const struct top_view *v, char out[512])

@@ -54,12 +54,12 @@ void top_draw_pool_head(struct canvas *c, const struct top_layout *l, int y)
 		cv_text(c, x, y, c->w - x, CV_TITLE, "WHY");
 }
 
-void top_draw_marks(struct canvas *c, int y, bool can_unfold, struct top_look look)
+void top_draw_marks(struct canvas *c, int x, int y, bool can_unfold, struct top_look look)
 {
 	if (look.selected)
-		cv_text(c, 0, y, 1, CV_NOTE, c->ascii ? ">" : "▶");
+		cv_text(c, x - 2, y, 1, CV_NOTE, c->ascii ? ">" : "▶");
 	if (can_unfold)
-		cv_text(c, 1, y, 1, CV_DIM, look.unfolded ? "-" : "+");
+		cv_text(c, x - 1, y, 1, CV_DIM, look.unfolded ? "-" : "+");
 }
 
 static void draw_reason(struct canvas *c, const struct top_model *m, const struct top_pool *p,
@@ -85,7 +85,7 @@ int top_draw_pool(struct canvas *c, const struct top_layout *l, const struct top
 	char text[64], since[32];
 	int x = TOP_INDENT;
 
-	top_draw_marks(c, y, p->n_workers > 0, look);
+	top_draw_marks(c, TOP_INDENT, y, p->n_workers > 0, look);
 	cv_text(c, x, y, l->name, look.selected ? CV_CHOSEN : CV_BOLD, p->name);
 	state_text(p->state, text);
 	cv_text(c, x += l->name + 1, y, l->state, state_style(p->state), text);

@@ -11,6 +11,7 @@ static struct top_layout lay_out(const struct canvas *c, bool flat)
 	struct top_layout l = {.wide = wide,
 			       .flat = flat,
 			       .name = wide ? c->w / 7 : c->w / 6,
+			       .pool = wide ? c->w / 7 : 10,
 			       .state = 11,
 			       .since = 6,
 			       .busy = 9,
@@ -23,7 +24,7 @@ static struct top_layout lay_out(const struct canvas *c, bool flat)
 	l.spark = wide ? 28 : rest / 2 - l.rate - 2;
 	l.worker_x = flat ? TOP_INDENT : TOP_INDENT + 2;
 	l.worker = TOP_INDENT + l.name - l.worker_x;
-	l.cells = TOP_INDENT + l.name + (flat ? l.name + 1 : 0) + l.flags + l.age + 3;
+	l.cells = TOP_INDENT + l.name + (flat ? l.pool + 1 : 0) + l.flags + l.age + 3;
 	return l;
 }
 
@@ -37,7 +38,7 @@ struct list {
 /* The bars of a row; in the flat list all have the same. */
 static struct top_grid grid_for(const struct list *t, const struct top_pool *p)
 {
-	return top_grid_of(t->c, &t->l, t->m, t->v->flat ? NULL : p);
+	return t->v->flat ? top_flat_grid(t->c, &t->l) : top_grid_of(t->c, &t->l, p);
 }
 
 static int draw_row(const struct list *t, size_t index, int y)
@@ -49,7 +50,7 @@ static int draw_row(const struct list *t, size_t index, int y)
 	int n;
 
 	if (r->worker)
-		return top_draw_worker(t->c, &t->l, &g, r->worker, y, look);
+		return top_draw_worker(t->c, &t->l, t->m, &g, r->worker, y, look);
 	n = top_draw_pool(t->c, &t->l, t->m, r->pool, y, look);
 	if (!look.unfolded || !r->pool->n_workers)
 		return n;
@@ -127,13 +128,13 @@ static void draw_rows(const struct list *t, int y)
 void top_draw_list(struct canvas *c, const struct top_model *m, struct top_view *v, int y, int end)
 {
 	struct list t = {.c = c, .m = m, .v = v, .l = lay_out(c, v->flat)};
-	const struct top_grid g = grid_for(&t, NULL);
+	const struct top_grid g = top_flat_grid(c, &t.l);
 
 	if (v->flat)
 		top_draw_worker_head(c, &t.l, m, &g, NULL, y);
 	else
 		top_draw_pool_head(c, &t.l, y);
-	y += v->flat ? top_grid_lines(&g) : 1;
+	y++;
 	v->page = end > y ? end - y : 0;
 	v->scroll = scroll_to(&t);
 	c->top = y;

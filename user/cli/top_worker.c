@@ -9,24 +9,10 @@
 #define CELL_MIN  20 /* of a bar with its numbers */
 #define CELL_MAX  40
 #define NUMBERS	  12
+#define LABEL	  15 /* of a threshold, in a word or two */
 #define WHERE_MIN 18 /* columns that have to be left for addresses */
 
 /* ---- bars -------------------------------------------------------------------------------- */
-
-static struct top_grid grid_of(const struct canvas *c, const struct top_layout *l, uint32_t limits,
-			       bool slots)
-{
-	const int room = c->w - l->cells;
-	struct top_grid g = {limits, slots, __builtin_popcount(limits) + slots, 1, room};
-
-	if (g.n > 0) {
-		g.per_line = room / CELL_MIN < 1 ? 1 : room / CELL_MIN;
-		if (g.per_line > g.n)
-			g.per_line = g.n;
-		g.cell = room / g.per_line > CELL_MAX ? CELL_MAX : room / g.per_line;
-	}
-	return g;
-}
 
 static bool have_slots(const struct top_pool *p)
 {
@@ -37,18 +23,28 @@ static bool have_slots(const struct top_pool *p)
 }
 
 struct top_grid top_grid_of(const struct canvas *c, const struct top_layout *l,
-			    const struct top_model *m, const struct top_pool *p)
+			    const struct top_pool *p)
 {
-	uint32_t limits = 0;
-	bool slots = false;
+	const int room = c->w - l->cells;
+	const bool slots = have_slots(p);
+	struct top_grid g = {p->limits, slots, __builtin_popcount(p->limits) + slots, 1, room};
 
-	if (p)
-		return grid_of(c, l, p->limits, have_slots(p));
-	for (size_t i = 0; i < m->n_pools; i++) {
-		limits |= m->pools[i].limits;
-		slots |= have_slots(&m->pools[i]);
+	if (g.n > 0) {
+		g.per_line = room / CELL_MIN < 1 ? 1 : room / CELL_MIN;
+		if (g.per_line > g.n)
+			g.per_line = g.n;
+		g.cell = room / g.per_line > CELL_MAX ? CELL_MAX : room / g.per_line;
 	}
-	return grid_of(c, l, limits, slots);
+	return g;
+}
+
+/* In the flat list, where each worker may have other thresholds, there is one bar: of what is
+ * highest, with its name. */
+struct top_grid top_flat_grid(const struct canvas *c, const struct top_layout *l)
+{
+	const int room = c->w - l->cells - LABEL;
+
+	return (struct top_grid){.n = 1, .per_line = 1, .cell = room > CELL_MAX ? CELL_MAX : room};
 }
 
 int top_grid_lines(const struct top_grid *g)
@@ -59,6 +55,12 @@ int top_grid_lines(const struct top_grid *g)
 static int cell_x(const struct top_layout *l, const struct top_grid *g, int i)
 {
 	return l->cells + i % g->per_line * g->cell;
+}
+
+/* Behind all bars. */
+static int where_x(const struct top_layout *l, const struct top_grid *g)
+{
+	return l->cells + g->per_line * g->cell + (l->flat ? LABEL : 0);
 }
 
 static enum cv_style load_style(double load)
@@ -93,11 +95,18 @@ static void draw_check(struct canvas *c, const struct top_grid *g, int x, int y,
 	draw_cell(c, g, x, y, load_style(check->load), check->load, numbers);
 }
 
+static double slots_load(const struct top_slots *s)
+{
+	if (isnan(s->cap))
+		return -1;
+	return s->cap > 0 ? s->inuse / s->cap : 1;
+}
+
 /* "6/4+2": in use, N and Q; "6/6" when the cap comes from elsewhere. */
 static void draw_slots(struct canvas *c, const struct top_grid *g, int x, int y,
 		       const struct top_slots *s)
 {
-	const double load = s->cap > 0 ? s->inuse / s->cap : isnan(s->cap) ? -1 : 1;
+	const double load = slots_load(s);
 	char inuse[32], cap[32], n[32], q[32], numbers[140];
 
 	top_number(s->inuse, inuse);
@@ -116,14 +125,12 @@ static void draw_slots(struct canvas *c, const struct top_grid *g, int x, int y,
 void top_draw_worker_head(struct canvas *c, const struct top_layout *l, const struct top_model *m,
 			  const struct top_grid *g, const char *of, int y)
 {
-	const int where = l->cells + g->per_line * g->cell, age = l->cells - l->age - 1;
-	char title[300];
+	const int where = where_x(l, g), age = l->cells - l->age - 1;
 	int i = 0;
 
-	snprintf(title, sizeof(title), of ? "WORKER of %s" : "WORKER", of);
-	cv_text(c, l->worker_x, y, l->worker, CV_DIM, title);
+	cv_text(c, l->worker_x, y, l->worker, of ? CV_BOLD : CV_DIM, of ? of : "WORKER");
 	if (l->flat)
-		cv_text(c, l->worker_x + l->worker + 1, y, l->name, CV_DIM, "POOL");
+		cv_text(c, l->worker_x + l->worker + 1, y, l->pool, CV_DIM, "POOL");
 	cv_text(c, age - l->flags - 1, y, l->flags, CV_DIM, "STATE");
 	cv_right(c, age, y, l->age, CV_DIM, "AGE");
 	if (c->w - where >= WHERE_MIN)
@@ -134,54 +141,75 @@ void top_draw_worker_head(struct canvas *c, const struct top_layout *l, const st
 				top_limit_name(m->limits[limit]));
 			i++;
 		}
+	if (l->flat)
+		cv_text(c, l->cells, y, c->w - l->cells, CV_DIM, "HIGHEST");
 	if (g->slots)
 		cv_text(c, cell_x(l, g, i), y + i / g->per_line, g->cell - 1, CV_DIM,
 			"slots of N+Q");
 }
 
-/* Bars of what is shown; with slots, of a worker, else of one rank. Returns the lines that it
- * took, 1 at least. */
-static int draw_grid(struct canvas *c, const struct top_layout *l, const struct top_grid *g, int y,
-		     const struct top_check *const shown[TOP_LIMITS], const struct top_slots *slots)
+/* Returns the lines that its bars took, 1 at least. */
+static int draw_grid(struct canvas *c, const struct top_layout *l, const struct top_grid *g,
+		     const struct top_worker *w, int y)
 {
 	int i = 0, line = 0;
 
 	for (size_t limit = 0; limit < TOP_LIMITS; limit++) {
 		if (!(g->limits & 1U << limit))
 			continue;
-		if (shown[limit]) {
+		if (w->shown[limit]) {
 			line = i / g->per_line;
-			draw_check(c, g, cell_x(l, g, i), y + line, shown[limit]);
+			draw_check(c, g, cell_x(l, g, i), y + line, w->shown[limit]);
 		}
 		i++;
 	}
-	if (g->slots && slots && slots->counted) {
+	if (w->slots.counted) {
 		line = i / g->per_line;
-		draw_slots(c, g, cell_x(l, g, i), y + line, slots);
+		draw_slots(c, g, cell_x(l, g, i), y + line, &w->slots);
 	}
 	return line + 1;
 }
 
-static int draw_rank(struct canvas *c, const struct top_layout *l, const struct top_grid *g,
-		     const struct top_worker *w, const json_t *rank, int y)
+/* The threshold, or the slots, of which a worker has most. */
+static void draw_highest(struct canvas *c, const struct top_layout *l, const struct top_model *m,
+			 const struct top_grid *g, const struct top_worker *w, int y)
 {
-	const struct top_check *shown[TOP_LIMITS] = {NULL};
-	const int number = (int)cli_int(rank, "rank");
-	const bool busy = cli_true(rank, "busy");
-	char name[32];
+	const struct top_check *highest = NULL;
+	const bool slots = w->slots.counted && slots_load(&w->slots) > w->load;
 
-	for (size_t i = 0; i < w->n_checks; i++)
-		if (w->checks[i].rank == number)
-			shown[w->checks[i].limit] = &w->checks[i];
-	snprintf(name, sizeof(name), "rank %d", number);
-	cv_text(c, l->worker_x + 2, y, l->worker - 2, CV_DIM, name);
-	cv_text(c, l->cells - l->age - l->flags - 2, y, l->flags, busy ? CV_BAD : CV_GOOD,
-		busy ? "BUSY" : "free");
-	return draw_grid(c, l, g, y, shown, NULL);
+	for (size_t i = 0; i < TOP_LIMITS; i++)
+		if (w->shown[i] && (!highest || w->shown[i]->load > highest->load))
+			highest = w->shown[i];
+	if (slots)
+		draw_slots(c, g, l->cells, y, &w->slots);
+	else if (highest)
+		draw_check(c, g, l->cells, y, highest);
+	if (slots || highest)
+		cv_text(c, l->cells + g->cell, y, LABEL, CV_DIM,
+			slots ? "slots of N+Q" : top_limit_name(m->limits[highest->limit]));
 }
 
-/* Where it is, and who tells its load. */
-static int draw_details(struct canvas *c, const struct top_layout *l, const struct top_grid *g,
+/* One threshold of one rank, with its whole name if there is room. */
+static void draw_full_check(struct canvas *c, const struct top_layout *l, const struct top_model *m,
+			    const struct top_check *check, int y)
+{
+	const struct top_grid g = {.cell = c->w - l->cells > CELL_MAX ? CELL_MAX : c->w - l->cells};
+	const int x = l->worker_x + 2;
+	const char *limit = m->limits[check->limit];
+	char name[300];
+
+	if (!l->wide)
+		limit = top_limit_name(limit);
+	if (check->rank < 0)
+		snprintf(name, sizeof(name), "%s", limit);
+	else
+		snprintf(name, sizeof(name), "rank %d %s", check->rank, limit);
+	cv_text(c, x, y, l->cells - x - 1, CV_DIM, name);
+	draw_check(c, &g, l->cells, y, check);
+}
+
+/* All that is measured, where it is, and who tells its load. */
+static int draw_details(struct canvas *c, const struct top_layout *l, const struct top_model *m,
 			const struct top_worker *w, int y)
 {
 	const int x = l->worker_x + 2, first = y;
@@ -189,9 +217,8 @@ static int draw_details(struct canvas *c, const struct top_layout *l, const stru
 	size_t i;
 	json_t *j;
 
-	if (w->ranks > 1)
-		json_array_foreach (cli_list(w->json, "ranks"), i, j)
-			y += draw_rank(c, l, g, w, j, y);
+	for (i = 0; i < w->n_checks; i++)
+		draw_full_check(c, l, m, &w->checks[i], y++);
 	snprintf(line, sizeof(line), "takes requests at %s, load from %s",
 		 cli_text(w->json, "at")[0] ? cli_text(w->json, "at") : "(not known)",
 		 cli_text(w->json, "url")[0] ? cli_text(w->json, "url") : "others");
@@ -207,30 +234,34 @@ static int draw_details(struct canvas *c, const struct top_layout *l, const stru
 	return y - first;
 }
 
-int top_draw_worker(struct canvas *c, const struct top_layout *l, const struct top_grid *g,
-		    const struct top_worker *w, int y, struct top_look look)
+int top_draw_worker(struct canvas *c, const struct top_layout *l, const struct top_model *m,
+		    const struct top_grid *g, const struct top_worker *w, int y,
+		    struct top_look look)
 {
-	const int where = l->cells + g->per_line * g->cell, age_x = l->cells - l->age - 1;
+	const int where = where_x(l, g), age_x = l->cells - l->age - 1;
 	const int first = y;
 	enum cv_style style;
 	char flags[64], age[32];
 
 	style = top_flags(w, (size_t)l->flags, flags);
-	top_draw_marks(c, y, look.selected || look.unfolded, look);
+	top_draw_marks(c, l->worker_x, y, look.selected || look.unfolded, look);
 	cv_text(c, l->worker_x, y, l->worker, look.selected ? CV_CHOSEN : CV_PLAIN, w->name);
 	if (l->flat)
-		cv_text(c, l->worker_x + l->worker + 1, y, l->name, CV_DIM, w->pool->name);
+		cv_text(c, l->worker_x + l->worker + 1, y, l->pool, CV_DIM, w->pool->name);
 	cv_text(c, age_x - l->flags - 1, y, l->flags, style, flags);
 	cv_right(c, age_x, y, l->age, w->stale ? CV_WARN : CV_PLAIN,
 		 cli_time(json_object_get(w->json, "age_ms"), age));
 	if (c->w - where >= WHERE_MIN)
 		cv_text(c, where, y, c->w - where, CV_DIM, cli_text(w->json, "at"));
-	y += draw_grid(c, l, g, y, w->shown, &w->slots);
+	if (l->flat)
+		draw_highest(c, l, m, g, w, y++);
+	else
+		y += draw_grid(c, l, g, w, y);
 	if (w->error[0]) {
 		cv_text(c, l->worker_x + 2, y, 2, CV_BAD, "!");
 		cv_text(c, l->worker_x + 4, y++, c->w - l->worker_x - 4, CV_BAD, w->error);
 	}
 	if (look.unfolded)
-		y += draw_details(c, l, g, w, y);
+		y += draw_details(c, l, m, w, y);
 	return y - first;
 }
