@@ -81,8 +81,8 @@ static void schema(void **state)
 		{"\n\npools:\n  - engine: vllm\nlisteners: []\n",
 		 "c.yaml:4: pools[0].name: missing; it has to be given"},
 		{WORKER("name: x"),
-		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given, or address in a "
-		 "pool that is steered or counts connections"},
+		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given, or worker_id, or "
+		 "address in a pool that is steered or counts connections"},
 		{"interfaces: eth0\n" POOL(""),
 		 "c.yaml:1: interfaces: not a list; allowed: [ITEM, ...]"},
 		{"interfaces: [[eth0]]\n" POOL(""),

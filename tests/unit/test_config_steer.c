@@ -422,8 +422,8 @@ static void mistakes_of_workers(void **state)
 	BAD_WORKER("{address: \"10.0.0.6:8000\", " keys "}",                                       \
 		   key ": never used; allowed: with scrape")
 	static const struct conf_mistake table[] = {
-		BAD_WORKER("{name: x}", "scrape: missing; it has to be given, or address in a pool "
-					"that is steered or counts connections"),
+		BAD_WORKER("{name: x}", "scrape: missing; it has to be given, or worker_id, or "
+					"address in a pool that is steered or counts connections"),
 		BAD_WORKER("{address: \"h:80\"}",
 			   "address: 'h:80' is not an address and port; allowed: ADDR:PORT or "
 			   "[ADDR6]:PORT, one address and no host name"),
@@ -472,14 +472,14 @@ static void mistakes_of_workers(void **state)
 		 "c.yaml:4: pools[0].workers[1].scrape: the same address as workers[0]; allowed: one "
 		 "worker for an address"},
 		{GUARD("", ONE, "  - listen: 1\n"),
-		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it this pool would have to be "
-		 "steered, or count connections"},
+		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it or worker_id this pool "
+		 "would have to be steered, or count connections"},
 		{GUARD("", "{scrape: \"http://h/m\", drain: true}", "  - listen: 1\n"),
 		 "c.yaml:3: pools[0].workers[0].drain: nothing that is only guarded can be kept from a "
 		 "worker; allowed: in a pool with steer"},
 		{GUARD(N ", count: reports", AT("127.0.0.1:1"), "  - listen: 1\n"),
-		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it this pool would have to be "
-		 "steered, or count connections"},
+		 "c.yaml:3: pools[0].workers[0].scrape: missing; without it or worker_id this pool "
+		 "would have to be steered, or count connections"},
 	};
 
 	(void)state;
@@ -639,7 +639,7 @@ static void warnings(void **state)
 			 "{address: \"10.0.0.6:8000\", share: 0.5}"),
 		 ""},
 		{CONNECT(", thresholds: {active_decode_blocks_threshold: 0.9}", ONE),
-		 "c.yaml:2: pools[0].thresholds: never reached, since no worker of 'a' has `scrape`\n"},
+		 "c.yaml:2: pools[0].thresholds: never reached, since no worker of 'a' has `scrape` or `worker_id`\n"},
 		{CONNECT(", thresholds: {active_decode_blocks_threshold: 0.9}",
 			 "{scrape: \"http://10.0.0.6/m\", engine: vllm}"),
 		 ""},

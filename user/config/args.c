@@ -153,7 +153,7 @@ static void list_workers(struct args *a)
 /* The document that the flags describe. */
 static int build(struct args *a, struct sw_config **out, struct sw_error *err)
 {
-	const struct sw_origin origin = {NULL, NULL};
+	const struct sw_origin origin = {0};
 	bool connect = a->pool.steer && !strcmp(a->pool.steer, "connect");
 	static char name[] = "default";
 	int ret;
@@ -188,7 +188,7 @@ out:
 /* The file, with the two flags that may stand beside it. */
 static int load(struct args *a, struct sw_config **out, struct sw_error *err)
 {
-	const struct sw_origin origin = {NULL, NULL};
+	const struct sw_origin origin = {0};
 	struct sw_build b = {.origin = &origin, .error = err};
 	struct sw_place top = {.build = &b};
 	struct sw_config *c;
@@ -216,7 +216,7 @@ static int load(struct args *a, struct sw_config **out, struct sw_error *err)
 /* A configuration that says no more than what there is to remove. */
 static int build_removal(struct args *a, struct sw_config **out, struct sw_error *err)
 {
-	const struct sw_origin origin = {NULL, NULL};
+	const struct sw_origin origin = {0};
 	struct sw_build b = {.origin = &origin, .error = err};
 	struct sw_place top = {.build = &b};
 	struct sw_config *c;

@@ -141,6 +141,8 @@ struct sw_listener_conf {
 
 struct sw_config {
 	char *file; /* NULL: command line only */
+	char *text; /* what was in it, for sw_config_with() */
+	size_t text_size;
 	char **interfaces;
 	size_t n_interfaces;
 	enum sw_attach attach;
@@ -172,6 +174,21 @@ enum sw_args_result sw_config_from_args(int argc, char **argv, struct sw_config 
 /* Reads a YAML file. On failure *out is untouched and the error is "FILE:LINE: FIELD: what is
  * wrong, what is allowed". Warnings (status outside 400..599, long answers) are logged. */
 int sw_config_load(const char *path, struct sw_config **out, struct sw_error *err);
+
+/* A worker that the file does not have. */
+struct sw_added_worker {
+	const char *pool, *name;
+	uint64_t worker_id;
+	const char *address;		/* NULL: not known */
+	uint64_t kv_total, max_batched; /* 0: not known */
+	uint32_t start_rank;
+	int32_t dp_size; /* -1: not known */
+};
+
+/* The same configuration, from the text of its file, with workers added to its pools as discovered
+ * ones. They have to keep to the same rules; warnings are not logged again. */
+int sw_config_with(const struct sw_config *c, const struct sw_added_worker *added, size_t n,
+		   struct sw_config **out, struct sw_error *err);
 
 void sw_config_free(struct sw_config *c);
 

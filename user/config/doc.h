@@ -88,6 +88,7 @@ struct sw_doc {
 struct sw_origin {
 	const char *file; /* NULL: the command line */
 	struct yaml_document_s *yaml;
+	bool again; /* it was built before, and its warnings were logged */
 };
 
 /* The line of the file that the field at `path` ("pools[0].engine") is on; of what it belongs in,
@@ -96,6 +97,12 @@ unsigned sw_yaml_line(struct yaml_document_s *yaml, const char *path);
 
 /* The flag that sets the field at `path`, or `path` itself. */
 void sw_flag_of(const char *path, char *out, size_t size);
+
+/* Adds workers to a document of libcyaml's, which frees them with all the rest; pools that it does
+ * not have are passed over. -ENOMEM. Afterwards, marks them in what was built of it. */
+int sw_doc_add(struct sw_doc *doc, const struct sw_added_worker *added, size_t n,
+	       struct sw_error *err);
+void sw_mark_added(struct sw_config *c, const struct sw_added_worker *added, size_t n);
 
 /* Checks `doc` and makes a configuration. On failure *out is untouched. */
 int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,

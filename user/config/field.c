@@ -59,7 +59,7 @@ void sw_warn(const struct sw_place *at, const char *key, const char *fmt, ...)
 	char place[320], message[320];
 	va_list ap;
 
-	if (at->build->err)
+	if (at->build->err || at->build->origin->again)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(message, sizeof(message), fmt, ap);

@@ -74,6 +74,7 @@ void sw_config_free(struct sw_config *c)
 	free(c->pools);
 	free(c->listeners);
 	free(c->file);
+	free(c->text);
 	free(c->control);
 	free(c->control_token_file);
 	free(c->state_file);

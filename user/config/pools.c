@@ -192,11 +192,13 @@ static void check_busy(const struct sw_place *at, const struct sw_pool_conf *p)
 	if (at->build->err || !p->n_workers)
 		return;
 	for (size_t i = 0; i < p->n_workers; i++) {
-		read |= p->workers[i].source.url != NULL;
+		read |= p->workers[i].source.url || p->workers[i].has_worker_id;
 		capped |= p->workers[i].engine_limit != 0;
 	}
 	if (p->limits.set & ~CAPS && !read)
-		sw_warn(at, "thresholds", "never reached, since no worker of '%s' has `scrape`",
+		sw_warn(at, "thresholds",
+			"never reached, since no worker of '%s' has `scrape` or "
+			"`worker_id`",
 			p->name);
 	else if (!p->limits.set && !capped && p->steer.by == SW_STEER_NONE)
 		sw_warn(at, "thresholds", "none is set, so no worker of '%s' is ever busy",

@@ -128,17 +128,17 @@ static void resolve_count(const struct sw_config *c, const struct route *r)
 	s->count = SW_COUNT_REPORTS;
 	if (r->doc->cgroup)
 		sw_bad(&r->at, "cgroup", "never used; allowed: with steer, or count: connections");
-	if (r->doc->report_lag_ms && !has_cap(r->pool))
+	if (r->doc->report_lag_ms && !has_cap(r->pool) && !r->pool->discover)
 		sw_bad(&r->at, "report_lag_ms",
 		       "never used; allowed: where every worker has a limit, such as "
 		       "engine_request_limit");
 	for (size_t i = 0; i < r->pool->n_workers; i++) {
 		struct sw_place at = sw_part(&r->at, "workers[%zu]", i);
 
-		if (!r->pool->workers[i].source.url)
+		if (!r->pool->workers[i].source.url && !r->pool->workers[i].has_worker_id)
 			sw_bad(&at, "scrape",
-			       "missing; without it this pool would have to be steered, or count "
-			       "connections");
+			       "missing; without it or worker_id this pool would have to be "
+			       "steered, or count connections");
 	}
 }
 
@@ -151,7 +151,11 @@ static void check_addresses(const struct route *r)
 	for (size_t i = 0; i < p->n_workers; i++) {
 		struct sw_place at = sw_part(&r->at, "workers[%zu]", i);
 
-		if (!p->workers[i].at.port)
+		if (!p->workers[i].at.port && !p->workers[i].source.url)
+			sw_bad(&at, "worker_id",
+			       "without an address nothing can be steered to it; give address: "
+			       "ADDR:PORT beside it");
+		else if (!p->workers[i].at.port)
 			sw_bad(&at, "scrape",
 			       "'%.100s' has no address to steer to, but a name; give address: "
 			       "ADDR:PORT beside it",

@@ -69,27 +69,29 @@ static char *take_source_netns(const struct sw_place *at, const char *text)
 	return sw_take_text(at, "netns", path);
 }
 
-/* What is said about scraping means nothing without it. */
+/* What is said about scraping means nothing without it; about ranks, also where Dynamo's events
+ * tell of them. */
 static void check_unused(const struct sw_place *at, const struct sw_doc_worker *d)
 {
 	const struct {
 		const char *key, *text;
+		bool of_ranks;
 	} fields[] = {
-		{"kv_total", d->kv_total},
-		{"max_num_batched_tokens", d->max_num_batched_tokens},
-		{"period_ms", d->period_ms},
-		{"timeout_ms", d->timeout_ms},
-		{"bearer_token_file", d->bearer_token_file},
-		{"ca_file", d->ca_file},
-		{"insecure", d->insecure},
-		{"data_parallel_start_rank", d->data_parallel_start_rank},
-		{"data_parallel_size", d->data_parallel_size},
-		{"netns", d->netns},
-		{"rank_label", d->rank_label},
+		{"kv_total", d->kv_total, true},
+		{"max_num_batched_tokens", d->max_num_batched_tokens, true},
+		{"period_ms", d->period_ms, false},
+		{"timeout_ms", d->timeout_ms, false},
+		{"bearer_token_file", d->bearer_token_file, false},
+		{"ca_file", d->ca_file, false},
+		{"insecure", d->insecure, false},
+		{"data_parallel_start_rank", d->data_parallel_start_rank, true},
+		{"data_parallel_size", d->data_parallel_size, true},
+		{"netns", d->netns, false},
+		{"rank_label", d->rank_label, false},
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i].text)
+		if (fields[i].text && !(fields[i].of_ranks && d->worker_id))
 			sw_bad(at, fields[i].key, "never used; allowed: with scrape");
 	if (d->series)
 		sw_bad(at, "series", "never used; allowed: with scrape");
@@ -200,10 +202,10 @@ static void build_address(const struct sw_place *at, const char *text, struct sw
 static void build_worker(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
 			 const struct owner *pool, struct sw_worker_conf *w)
 {
-	if (!d->scrape && !d->address)
+	if (!d->scrape && !d->address && !d->worker_id)
 		sw_bad(at, "scrape",
-		       "missing; it has to be given, or address in a pool that is steered or "
-		       "counts connections");
+		       "missing; it has to be given, or worker_id, or address in a pool that is "
+		       "steered or counts connections");
 	w->name = sw_take_name(at, "name", d->name);
 	build_source(at, d, engine, w);
 	w->has_worker_id = d->worker_id != NULL;
@@ -211,6 +213,8 @@ static void build_worker(const struct sw_place *at, const struct sw_doc_worker *
 	sw_build_hints(at, d, pool->custom, pool->model, w);
 	if (d->address)
 		build_address(at, d->address, w);
+	if (!w->name)
+		w->name = sw_take_name(at, "worker_id", d->worker_id);
 }
 
 static void check_name(const struct sw_place *at, const struct sw_doc_worker *d,
@@ -219,9 +223,10 @@ static void check_name(const struct sw_place *at, const struct sw_doc_worker *d,
 	for (size_t j = 0; j < i && !at->build->err; j++)
 		if (!strcmp(p->workers[i].name, p->workers[j].name))
 			sw_bad(at,
-			       d->name	   ? "name"
-			       : d->scrape ? "scrape"
-					   : "address",
+			       d->name	    ? "name"
+			       : d->scrape  ? "scrape"
+			       : d->address ? "address"
+					    : "worker_id",
 			       "'%.100s' is workers[%zu] already; allowed: a name that is not taken",
 			       p->workers[i].name, j);
 }

@@ -117,7 +117,8 @@ unsigned sw_yaml_line(yaml_document_t *yaml, const char *path)
 }
 
 static int load(const struct sw_origin *origin, const char *text, size_t size,
-		struct sw_config **out, struct sw_error *err)
+		const struct sw_added_worker *added, size_t n, struct sw_config **out,
+		struct sw_error *err)
 {
 	const cyaml_config_t cyaml = {.mem_fn = cyaml_mem};
 	struct sw_doc *doc = NULL;
@@ -126,7 +127,9 @@ static int load(const struct sw_origin *origin, const char *text, size_t size,
 	int ret;
 
 	if (bad == CYAML_OK) {
-		ret = sw_config_build(doc, origin, out, err);
+		ret = sw_doc_add(doc, added, n, err);
+		if (!ret)
+			ret = sw_config_build(doc, origin, out, err);
 		cyaml_free(&cyaml, &sw_doc_schema, doc, 0);
 		return ret;
 	}
@@ -147,9 +150,49 @@ int sw_config_load(const char *path, struct sw_config **out, struct sw_error *er
 	if (!ret)
 		ret = parse_document(path, text, size, &yaml, err);
 	if (!ret) {
-		ret = load(&origin, text, size, out, err);
+		ret = load(&origin, text, size, NULL, 0, out, err);
 		yaml_document_delete(&yaml);
 	}
-	free(text);
-	return ret;
+	if (ret) {
+		free(text);
+		return ret;
+	}
+	(*out)->text = text;
+	(*out)->text_size = size;
+	return 0;
+}
+
+/* What stands on the command line beside the file. */
+static void keep_flags(const struct sw_config *from, struct sw_config *c)
+{
+	free(c->control);
+	c->control = strdup(from->control);
+	c->log_level = from->log_level;
+}
+
+int sw_config_with(const struct sw_config *from, const struct sw_added_worker *added, size_t n,
+		   struct sw_config **out, struct sw_error *err)
+{
+	yaml_document_t yaml;
+	struct sw_origin origin = {.file = from->file, .yaml = &yaml, .again = true};
+	struct sw_config *c = NULL;
+	int ret = parse_document(from->file, from->text, from->text_size, &yaml, err);
+
+	if (ret)
+		return ret;
+	ret = load(&origin, from->text, from->text_size, added, n, &c, err);
+	yaml_document_delete(&yaml);
+	if (ret)
+		return ret;
+	keep_flags(from, c);
+	sw_mark_added(c, added, n);
+	c->text = malloc(from->text_size);
+	if (!c->text || !c->control) {
+		sw_config_free(c);
+		return sw_fail(err, -ENOMEM, "%s: out of memory", from->file);
+	}
+	c->text_size = from->text_size;
+	memcpy(c->text, from->text, from->text_size);
+	*out = c;
+	return 0;
 }
