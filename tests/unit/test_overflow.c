@@ -12,8 +12,9 @@
 
 static struct sw_worker_conf worker = {.source.engine = SW_ENGINE_VLLM, .share = 1};
 static struct sw_path_conf paths[] = {
-	{SW_METHOD_POST, (char *)"/v1/x", SW_PATH_SHED, SW_FAMILY_TGI},
-	{SW_METHOD_POST, (char *)"/v1/messages", SW_PATH_SHED, SW_FAMILY_DEFAULT},
+	{SW_METHOD_POST, (char *)"/v1/x", SW_PATH_SHED, SW_FAMILY_TGI, SW_API_EP_OTHER},
+	{SW_METHOD_POST, (char *)"/v1/messages", SW_PATH_SHED, SW_FAMILY_DEFAULT,
+	 SW_API_EP_RESPONSES},
 };
 static struct sw_pool_conf pools[] = {
 	{.name = (char *)"a", .workers = &worker, .n_workers = 1, .steer.by = SW_STEER_CONNECT},
@@ -29,7 +30,26 @@ static struct event_base *base;
 
 static enum sw_family family(size_t pool, enum sw_method method, const char *path)
 {
-	return sw_overflow_family(&conf, pool, method, path);
+	enum sw_api_endpoint endpoint;
+
+	return sw_overflow_family(&conf, pool, method, path, &endpoint);
+}
+
+static enum sw_api_endpoint endpoint(size_t pool, enum sw_method method, const char *path)
+{
+	enum sw_api_endpoint out;
+
+	sw_overflow_family(&conf, pool, method, path, &out);
+	return out;
+}
+
+static void kinds_of_requests(void **state)
+{
+	(void)state;
+	assert_int_equal(endpoint(0, SW_METHOD_POST, "/v1/messages"), SW_API_EP_ANTHROPIC_MESSAGES);
+	assert_int_equal(endpoint(0, SW_METHOD_POST, "/v2/models/a/infer"), SW_API_EP_TENSOR);
+	assert_int_equal(endpoint(0, SW_METHOD_GET, "/v1/messages"), SW_API_EP_OTHER);
+	assert_int_equal(endpoint(1, SW_METHOD_POST, "/v1/messages"), SW_API_EP_RESPONSES);
 }
 
 static void built_in_paths(void **state)
@@ -137,6 +157,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_of_requests),
 		cmocka_unit_test(built_in_paths),
 		cmocka_unit_test(the_listeners_paths_win),
 		cmocka_unit_test(names_in_paths),

@@ -27,9 +27,10 @@ static char path[512];
 static unsigned asked;
 static bool refuse;
 
-static const struct sw_answer *answer(void *arg, enum sw_method m, const char *p)
+static const struct sw_answer *answer(void *arg, int connection, enum sw_method m, const char *p)
 {
 	assert_ptr_equal(arg, &canned);
+	assert_true(connection >= 0);
 	method = m;
 	strncpy(path, p, sizeof(path) - 1);
 	asked++;

@@ -277,12 +277,17 @@ static void only_this_namespace_is_written(void **state)
 static void paths_have_their_meaning(void **state)
 {
 	struct sw_path_conf paths[] = {
-		{SW_METHOD_POST, "/v1/completions", SW_PATH_SHED, SW_FAMILY_DEFAULT},
-		{SW_METHOD_POST, "/v1/messages", SW_PATH_SHED, SW_FAMILY_ANTHROPIC},
-		{SW_METHOD_POST, "/v2/models/{name}/infer", SW_PATH_SHED, SW_FAMILY_DEFAULT},
-		{SW_METHOD_POST, "/v2/models/{name}/generate", SW_PATH_SHED, SW_FAMILY_DEFAULT},
-		{SW_METHOD_GET, "/x/{id}", SW_PATH_SHED, SW_FAMILY_DEFAULT},
-		{SW_METHOD_POST, "/v1/completions", SW_PATH_PASS, SW_FAMILY_DEFAULT},
+		{SW_METHOD_POST, "/v1/completions", SW_PATH_SHED, SW_FAMILY_DEFAULT,
+		 SW_API_EP_COMPLETIONS},
+		{SW_METHOD_POST, "/v1/messages", SW_PATH_SHED, SW_FAMILY_ANTHROPIC,
+		 SW_API_EP_ANTHROPIC_MESSAGES},
+		{SW_METHOD_POST, "/v2/models/{name}/infer", SW_PATH_SHED, SW_FAMILY_DEFAULT,
+		 SW_API_EP_TENSOR},
+		{SW_METHOD_POST, "/v2/models/{name}/generate", SW_PATH_SHED, SW_FAMILY_DEFAULT,
+		 SW_API_EP_OTHER},
+		{SW_METHOD_GET, "/x/{id}", SW_PATH_SHED, SW_FAMILY_DEFAULT, SW_API_EP_OTHER},
+		{SW_METHOD_POST, "/v1/completions", SW_PATH_PASS, SW_FAMILY_DEFAULT,
+		 SW_API_EP_OTHER},
 	};
 	struct sw_listener_conf l[] = {any(8000)};
 	struct sw_pool_conf p[] = {pool(529)};
@@ -304,6 +309,7 @@ static void paths_have_their_meaning(void **state)
 	assert_int_equal(action(w, key.set, SW_METHOD_GET, 2, ""), SW_PATH_SHED);
 	assert_int_equal(bpf_map_lookup_elem(w->maps.paths, &key, &value), 0);
 	assert_int_equal(value.family, SW_FAMILY_ANTHROPIC);
+	assert_int_equal(value.endpoint, SW_API_EP_ANTHROPIC_MESSAGES);
 	for (i = 0; i < 3; i++) {
 		static const char *const want[] = {"/v2/models/", "/x/", ""};
 
@@ -315,8 +321,8 @@ static void paths_have_their_meaning(void **state)
 
 static void equal_sets_are_shared(void **state)
 {
-	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0},
-				   {SW_METHOD_POST, "/b", SW_PATH_SHED, 0}};
+	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0, 0},
+				   {SW_METHOD_POST, "/b", SW_PATH_SHED, 0, 0}};
 	struct sw_path_conf turned[] = {a[1], a[0]}, b[] = {a[0]};
 	struct sw_cidr c[] = {cidr4("10.0.0.0", 8), cidr4("192.168.1.0", 24)}, d[] = {c[1]};
 	struct sw_listener_conf l[] = {any(1), any(2), any(3), any(4)};
@@ -410,8 +416,8 @@ static void answers_in_use_are_not_overwritten(void **state)
 /* A frozen map takes no writes from user space. */
 static void the_same_again_writes_nothing(void **state)
 {
-	struct sw_path_conf paths[] = {{SW_METHOD_POST, "/a/{b}/c", SW_PATH_SHED, 0},
-				       {SW_METHOD_POST, "/b", SW_PATH_SHED, 0}};
+	struct sw_path_conf paths[] = {{SW_METHOD_POST, "/a/{b}/c", SW_PATH_SHED, 0, 0},
+				       {SW_METHOD_POST, "/b", SW_PATH_SHED, 0, 0}};
 	struct sw_cidr c[] = {cidr4("10.0.0.0", 8)};
 	struct sw_listener_conf l[] = {any(8000), one4("10.0.0.1", 8001)};
 	struct sw_pool_conf p[] = {pool(529), pool(503)};
@@ -429,8 +435,8 @@ static void the_same_again_writes_nothing(void **state)
 
 static void a_failed_write_keeps_the_old_table(void **state)
 {
-	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0}},
-			    b[] = {{SW_METHOD_POST, "/b", SW_PATH_SHED, 0}};
+	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0, 0}},
+			    b[] = {{SW_METHOD_POST, "/b", SW_PATH_SHED, 0, 0}};
 	struct sw_listener_conf l[] = {any(8000)}, m[] = {any(8001), one4("10.0.0.1", 8001)};
 	struct sw_pool_conf p[] = {pool(529)};
 	struct sw_listener before, after;
@@ -455,7 +461,7 @@ static void a_failed_write_keeps_the_old_table(void **state)
 /* What a packet that comes by the old ports still refers to goes last. */
 static void old_listeners_outlive_their_ports(void **state)
 {
-	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0}};
+	struct sw_path_conf a[] = {{SW_METHOD_POST, "/a", SW_PATH_SHED, 0, 0}};
 	struct sw_listener_conf l[] = {any(8000)};
 	struct sw_pool_conf p[] = {pool(529)};
 	struct sw_image old = {0}, none = {0};
@@ -475,11 +481,11 @@ static void old_listeners_outlive_their_ports(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-	struct sw_path_conf nowhere[] = {{SW_METHOD_POST, "/a{b}", SW_PATH_SHED, 0}};
-	struct sw_path_conf open[] = {{SW_METHOD_POST, "/a/{b", SW_PATH_SHED, 0}};
+	struct sw_path_conf nowhere[] = {{SW_METHOD_POST, "/a{b}", SW_PATH_SHED, 0, 0}};
+	struct sw_path_conf open[] = {{SW_METHOD_POST, "/a/{b", SW_PATH_SHED, 0, 0}};
 	struct sw_path_conf large[] = {
 		{SW_METHOD_POST, "/012345678901234567890123456789012345678901234567890123456789012",
-		 SW_PATH_SHED, 0}};
+		 SW_PATH_SHED, 0, 0}};
 	struct sw_listener_conf good[] = {any(7000)}, l[] = {any(8000)},
 				twice[] = {any(8000), any(8000)},
 				same[] = {one4("10.0.0.1", 80), one4("10.0.0.1", 80)};
@@ -518,7 +524,7 @@ static void full_maps_can_be_replaced(void **state)
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < N; i++) {
 			free(paths[i].path);
-			paths[i] = (struct sw_path_conf){SW_METHOD_POST, NULL, SW_PATH_SHED, 0};
+			paths[i] = (struct sw_path_conf){SW_METHOD_POST, NULL, SW_PATH_SHED, 0, 0};
 			assert_true(asprintf(&paths[i].path, "/%d/%d", round, i) > 0);
 			c[i] = cidr4("10.0.0.0", 32);
 			c[i].addr[13] = round;

@@ -150,6 +150,20 @@ void sw_say_worker_busy(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool inert);
 
+/* ---- shed.c: requests that were shed, one by one ------------------------------------------ */
+
+int sw_shed_new(struct sw_live *live, struct event_base *base, struct sw_error *err);
+/* Once a second, and when planes have been opened: reads the events of all that are open, and says
+ * when shedding begins, goes on and ends. */
+void sw_shed_second(struct sw_live *live);
+/* The configuration changed: what was counted for a pool may have been of other listeners. */
+void sw_shed_renew(struct sw_live *live);
+/* Our responder has answered a request on this connection. */
+void sw_shed_answered(struct sw_live_pool *pool, int connection, enum sw_method method,
+		      enum sw_api_endpoint endpoint, enum sw_cause cause);
+/* The last word about what is still being shed. */
+void sw_shed_free(struct sw_live *live);
+
 /* ---- tell.c: the same to whoever follows events ------------------------------------------- */
 
 void sw_tell_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64_t for_ms,

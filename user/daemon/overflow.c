@@ -24,23 +24,21 @@ static bool matches(const char *pattern, const char *path)
 	return name && !strcmp(close + 1, path + before + name);
 }
 
-/* The operator's own paths come last in the list, and win. */
-static bool find_family(const struct sw_listener_conf *l, enum sw_method method, const char *path,
-			enum sw_family *out)
+/* The operator's own paths come last in the list, and win. NULL: none fits. */
+static const struct sw_path_conf *find_path(const struct sw_listener_conf *l, enum sw_method method,
+					    const char *path)
 {
 	for (size_t i = l->n_paths; i-- > 0;) {
 		const struct sw_path_conf *p = &l->paths[i];
 
-		if (p->method == method && p->action == SW_PATH_SHED && matches(p->path, path)) {
-			*out = p->family;
-			return true;
-		}
+		if (p->method == method && p->action == SW_PATH_SHED && matches(p->path, path))
+			return p;
 	}
-	return false;
+	return NULL;
 }
 
-static enum sw_family built_in_family(const struct sw_pool_conf *pool, enum sw_method method,
-				      const char *path)
+static const struct sw_builtin_path *find_builtin(const struct sw_pool_conf *pool,
+						  enum sw_method method, const char *path)
 {
 	enum sw_engine engine = pool->n_workers ? pool->workers[0].source.engine : SW_ENGINE_VLLM;
 	const struct sw_builtin_path *table;
@@ -49,20 +47,22 @@ static enum sw_family built_in_family(const struct sw_pool_conf *pool, enum sw_m
 	table = sw_builtin_paths(engine, &n);
 	for (size_t i = 0; i < n; i++)
 		if (table[i].method == method && matches(table[i].path, path))
-			return table[i].family;
-	return SW_FAMILY_DEFAULT;
+			return &table[i];
+	return NULL;
 }
 
 enum sw_family sw_overflow_family(const struct sw_config *c, size_t pool, enum sw_method method,
-				  const char *path)
+				  const char *path, enum sw_api_endpoint *endpoint)
 {
-	enum sw_family family;
+	const struct sw_builtin_path *builtin;
+	const struct sw_path_conf *own = NULL;
 
-	for (size_t i = 0; i < c->n_listeners; i++)
-		if (c->listeners[i].pool == pool &&
-		    find_family(&c->listeners[i], method, path, &family))
-			return family;
-	return built_in_family(&c->pools[pool], method, path);
+	for (size_t i = 0; i < c->n_listeners && !own; i++)
+		if (c->listeners[i].pool == pool)
+			own = find_path(&c->listeners[i], method, path);
+	builtin = own ? NULL : find_builtin(&c->pools[pool], method, path);
+	*endpoint = own ? own->endpoint : builtin ? builtin->endpoint : SW_API_EP_OTHER;
+	return own ? own->family : builtin ? builtin->family : SW_FAMILY_DEFAULT;
 }
 
 static enum sw_cause cause_of(enum sw_pool_state state)
@@ -88,15 +88,19 @@ static bool render(struct sw_overflow *o, const struct sw_pool_conf *pool)
 	return false;
 }
 
-static const struct sw_answer *answer(void *arg, enum sw_method method, const char *path)
+static const struct sw_answer *answer(void *arg, int connection, enum sw_method method,
+				      const char *path)
 {
 	struct sw_overflow *o = arg;
-	const struct sw_live_pool *pool = sw_live_find_pool(o->live, o->pool);
+	struct sw_live_pool *pool = sw_live_find_pool(o->live, o->pool);
+	enum sw_api_endpoint endpoint;
 	enum sw_family family;
 
 	if (!pool || (!o->answers && !render(o, pool->conf)))
 		return NULL;
-	family = sw_overflow_family(o->live->conf, (size_t)(pool - o->live->pools), method, path);
+	family = sw_overflow_family(o->live->conf, (size_t)(pool - o->live->pools), method, path,
+				    &endpoint);
+	sw_shed_answered(pool, connection, method, endpoint, cause_of(pool->state));
 	return &o->answers[SW_ANSWER_INDEX(0, cause_of(pool->state), family,
 					   o->answered++ & o->variants_mask)];
 }
@@ -171,8 +175,7 @@ const struct sw_overflow *sw_overflow_find(const struct sw_overflows *o, const c
 	return find(o, pool, netns);
 }
 
-static struct sw_overflow *new_overflow(const struct sw_live *live, const char *pool,
-					const char *netns)
+static struct sw_overflow *new_overflow(struct sw_live *live, const char *pool, const char *netns)
 {
 	struct sw_overflow *o = calloc(1, sizeof(*o));
 
@@ -188,9 +191,8 @@ static struct sw_overflow *new_overflow(const struct sw_live *live, const char *
 }
 
 /* A namespace that does not exist is told apart from other failures by the caller's planes. */
-static int add(const struct sw_live *live, struct event_base *base, const char *pool,
-	       const char *netns, const struct sw_overflows *running, struct sw_overflows *out,
-	       struct sw_error *err)
+static int add(struct sw_live *live, struct event_base *base, const char *pool, const char *netns,
+	       const struct sw_overflows *running, struct sw_overflows *out, struct sw_error *err)
 {
 	struct sw_overflow *o = find(running, pool, netns);
 	int e = 0;
@@ -207,9 +209,9 @@ static int add(const struct sw_live *live, struct event_base *base, const char *
 	return netns && (e == -ENOENT || e == -ESRCH || e == -EINVAL) ? 0 : e;
 }
 
-int sw_overflows_build(const struct sw_live *live, struct event_base *base,
-		       const struct sw_config *c, const struct sw_overflows *running,
-		       struct sw_overflows *out, struct sw_error *err)
+int sw_overflows_build(struct sw_live *live, struct event_base *base, const struct sw_config *c,
+		       const struct sw_overflows *running, struct sw_overflows *out,
+		       struct sw_error *err)
 {
 	int e = 0;
 

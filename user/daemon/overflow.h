@@ -13,7 +13,7 @@
 #include "kernel/netns.h"
 
 struct sw_overflow {
-	const struct sw_live *live;
+	struct sw_live *live;
 	char *pool, *netns;		/* netns NULL: the daemon's own */
 	struct sw_responder *responder; /* NULL: the namespace is not there now */
 	struct sw_netns_id id;		/* of the namespace that it listens in */
@@ -29,9 +29,9 @@ struct sw_overflows {
 
 /* Makes what the pools of `c` need, out of the running ones where they are the same. A namespace
  * that is not there is no failure: it is waited for. */
-int sw_overflows_build(const struct sw_live *live, struct event_base *base,
-		       const struct sw_config *c, const struct sw_overflows *running,
-		       struct sw_overflows *out, struct sw_error *err);
+int sw_overflows_build(struct sw_live *live, struct event_base *base, const struct sw_config *c,
+		       const struct sw_overflows *running, struct sw_overflows *out,
+		       struct sw_error *err);
 /* Forgets a list, and closes those that `kept` (may be NULL) does not go on with. */
 void sw_overflows_free(struct sw_overflows *o, const struct sw_overflows *kept);
 /* The configuration changed: so may have the answers. */
@@ -44,8 +44,9 @@ bool sw_overflows_tick(struct sw_overflows *o, struct event_base *base);
 const struct sw_overflow *sw_overflow_find(const struct sw_overflows *o, const char *pool,
 					   const char *netns);
 
-/* The shape of the answer to a request: as the pool's listeners have it, else as built in. */
+/* The shape of the answer to a request and what kind of request it is: as the pool's listeners have
+ * it, else as built in. */
 enum sw_family sw_overflow_family(const struct sw_config *c, size_t pool, enum sw_method method,
-				  const char *path);
+				  const char *path, enum sw_api_endpoint *endpoint);
 
 #endif

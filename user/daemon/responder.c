@@ -141,7 +141,8 @@ static void wait_on(struct connection *c)
 static bool answer(struct connection *c, int fd)
 {
 	enum sw_method method = parse_method(c->line, strcspn(c->line, " "));
-	const struct sw_answer *a = c->owner->answer(c->owner->arg, method, parse_path(c->line));
+	const struct sw_answer *a =
+		c->owner->answer(c->owner->arg, fd, method, parse_path(c->line));
 
 	if (!a || send(fd, a->bytes, a->length, MSG_NOSIGNAL) != (ssize_t)a->length ||
 	    shutdown(fd, SHUT_WR))

@@ -17,9 +17,9 @@
 
 struct sw_responder;
 
-/* The answer to a request for `path` (up to '?'); valid until the loop runs again. NULL: none, the
- * connection is closed. */
-typedef const struct sw_answer *(*sw_responder_fn)(void *arg, enum sw_method method,
+/* The answer to a request for `path` (up to '?') on this socket; valid until the loop runs again.
+ * NULL: none, the connection is closed. */
+typedef const struct sw_answer *(*sw_responder_fn)(void *arg, int connection, enum sw_method method,
 						   const char *path);
 
 /* Listens on 127.0.0.1 and ::1 of a network namespace (NULL: the caller's), on one port that the

@@ -174,6 +174,7 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	live->offsets = offsets;
 	live->servers = servers;
 	sw_steering_commit(live, steering);
+	sw_shed_renew(live);
 	sw_pools_tick(live);
 	sw_planes_settle(live);
 	sw_planes_remove_others(live);
