@@ -103,10 +103,14 @@ function start() {
 		show(gone, error);
 		mark(link, 'data-state', error ? 'gone' : heardAt ? 'live' : 'new');
 		put(link, error ? '✕ no answer' : heardAt ? '● live' : 'connecting');
-		if (error)
-			put(gone, `spillwayd does not answer (${error.message}). `
-				+ (heardAt ? `What you see is from ${clock(heardAt)}, `
-				   + `${span(Date.now() - heardAt)} ago.` : 'It is asked again every second.'));
+		if (!error)
+			return put(byId('why'), '');
+		put(byId('why'), error.status || error.name === 'SyntaxError'
+			? `spillwayd does not answer as it should: ${error.message}.`
+			: `spillwayd does not answer${error.name === 'TimeoutError'
+				? ` within ${span(PATIENCE_MS)}` : ''}. It is asked again every second.`);
+		put(byId('since'), heardAt ? `What you see is from ${clock(heardAt)}, `
+			+ `${span(Date.now() - heardAt)} ago.` : '');
 	}
 
 	function asked(again) {

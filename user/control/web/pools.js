@@ -38,13 +38,18 @@ function worstChecks(worker) {
 	return worst;
 }
 
+// Is there no load of it to go by? It counts as free then, but for what on_stale holds.
+function isUnheard(worker) {
+	return worker.stale || worker.age_ms === null;
+}
+
 // A worker with what the page asks of it more than once.
 function digest(worker) {
 	const worst = worstChecks(worker);
 	const slots = worker.slots;
 	const full = Boolean(slots && slots.cap !== null && slots.inuse >= slots.cap);
 	const kind = worker.drain ? 'drain' : worker.suspect ? 'suspect' : worker.busy ? 'busy'
-		: full ? 'full' : worker.stale ? 'stale' : 'free';
+		: full ? 'full' : isUnheard(worker) ? 'stale' : 'free';
 	const near = Math.max(...[...worst.values()].map((c) => c.near),
 			      slots ? nearness(slots.inuse, slots.cap) : -1);
 
@@ -98,7 +103,7 @@ function why(pool, digests) {
 // "12 free, 3 busy", those there are
 function census(digests) {
 	const words = {free: 'free', busy: 'busy', full: 'full', suspect: 'suspect',
-		       stale: 'stale', drain: 'draining'};
+		       stale: 'without load', drain: 'draining'};
 	const count = {};
 
 	for (const d of digests)

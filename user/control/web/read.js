@@ -52,7 +52,7 @@ async function get(path, signal) {
 	});
 
 	if (!answer.ok)
-		throw Object.assign(new Error(`it answers ${answer.status}`),
+		throw Object.assign(new Error(`the answer is ${answer.status}`),
 				    {status: answer.status});
 	return answer;
 }

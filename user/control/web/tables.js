@@ -61,13 +61,13 @@ function planeText(p) {
 
 // The daemon's own sources, and those feeds of workers that fail.
 function sourceRows(status) {
-	const rows = (status.sources || []).map((s) => ({
+	const rows = status.sources.map((s) => ({
 		key: `${s.kind} ${s.name}`, name: `${s.kind} ${s.name}`, state: s.state, age: s.age_ms,
 		messages: s.messages, errors: s.errors, error: s.error}));
 
 	for (const p of status.pools) {
 		for (const w of p.workers) {
-			for (const s of w.sources || []) {
+			for (const s of w.sources) {
 				const name = `${s.kind} of ${p.name}/${w.name}`
 					+ (s.publisher ? ` by ${s.publisher}` : '');
 
@@ -92,7 +92,7 @@ function sourceView() {
 
 function feedsText(status) {
 	const workers = status.pools.flatMap((p) => p.workers);
-	const feeds = workers.flatMap((w) => w.sources || []);
+	const feeds = workers.flatMap((w) => w.sources);
 	const bad = feeds.filter((s) => s.error).length;
 
 	return `${plural(feeds.length, 'feed')} of ${plural(workers.length, 'worker')}, `
@@ -117,11 +117,11 @@ function attention(status) {
 	if (beat && beat.margin_ms < Math.min(SLIM_MS, beat.deadline_ms / 4))
 		list.push(`a heartbeat came only ${beat.margin_ms} ms before the deadline of `
 			+ `${beat.deadline_ms} ms, past which nothing is shed`);
-	some(named((w) => w.stale), 'stale, its load is too old to go by');
+	some(named(isUnheard), 'no load to go by, or it is too old');
 	some(named((w) => w.suspect), 'suspect, a connection to it could not be made');
 	some(named((w) => [...w.ranks.flatMap((r) => r.checks), ...w.checks].some(
 		(c) => c.state === 'inert')), 'a limit is inert, the engine does not tell what it needs');
-	for (const s of status.sources || [])
+	for (const s of status.sources)
 		if (s.state === 'failing')
 			list.push(`source ${s.name}: ${s.error}`);
 	return list;
@@ -136,9 +136,8 @@ function eventText(type, e) {
 			+ (e.cause ? ` · ${e.cause}` : '');
 	case 'worker':
 		return `${e.pool}/${e.worker}: ${e.change}`
-			+ (e.measured !== undefined && e.measured !== null
-				? ` · ${e.threshold ? `${short(e.threshold)} ` : ''}${number(e.measured)} `
-				  + `against ${number(e.limit)}` : '');
+			+ (e.limit ? ` · ${short(e.limit)} ${number(e.measured)} against `
+				+ number(e.threshold) : '');
 	case 'missed':
 		return `${plural(e.count, 'event')} missed, this page was too slow`;
 	default:

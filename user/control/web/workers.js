@@ -20,8 +20,9 @@ function workerLabels(d) {
 			   title: 'a connection to it could not be made'});
 	if (w.drain)
 		list.push({key: 'drain', text: `drain${since(w.drain_ms)}`});
-	if (w.stale)
-		list.push({key: 'stale', text: 'stale', title: w.error || 'its load is too old'});
+	if (isUnheard(w))
+		list.push({key: 'stale', text: w.stale ? 'stale' : 'no load',
+			   title: w.error || 'its load is too old'});
 	if (d.inert)
 		list.push({key: 'inert', text: 'inert',
 			   title: 'a limit cannot fire: the engine does not tell what it needs'});
@@ -57,7 +58,7 @@ function detail(w) {
 			checks.map(([of, c]) => [of, c.limit, c.signal, number(c.measured),
 						 number(c.threshold), age(c.age_ms), c.state])),
 		listing(['source', 'age', 'told', 'failures', 'last error'],
-			(w.sources || []).map((s) => [
+			w.sources.map((s) => [
 				s.publisher ? `${s.kind} ${s.publisher}` : s.kind, age(s.age_ms),
 				number(s.told), number(s.failures), s.error || 'none'])),
 	];
@@ -105,7 +106,7 @@ function workerView(item, limits, slotted) {
 			slots.update(w.slots ? w.slots.inuse : null, w.slots ? w.slots.cap : null,
 				     d.full ? 'over' : 'clear');
 			put(heard, age(w.age_ms));
-			mark(heard, 'data-stale', w.stale);
+			mark(heard, 'data-stale', isUnheard(w));
 			if (!more.hidden && !inside.contains(document.activeElement)
 			    && getSelection().isCollapsed)
 				unfold(true);
@@ -164,7 +165,7 @@ function workersMap(chosen) {
 }
 
 function tableHead(pool, limits, slotted) {
-	const told = new Map((pool.thresholds || []).map((t) => [t.name, t]));
+	const told = new Map(pool.thresholds.map((t) => [t.name, t]));
 
 	return el('tr', {}, el('th', {scope: 'col'}, 'Worker'), el('th', {scope: 'col'}, 'State'),
 		  ...limits.map((l) => {
@@ -200,7 +201,8 @@ function workersView() {
 
 	// The table of a pool whose limits are others now is another table.
 	function reshape(pool, digests) {
-		const limits = [...new Set(digests.flatMap((d) => [...d.worst.keys()]))];
+		const limits = [...new Set([...pool.thresholds.map((t) => t.name),
+					    ...digests.flatMap((d) => [...d.worst.keys()])])];
 		const now = JSON.stringify([limits, digests.some((d) => d.worker.slots),
 					    pool.thresholds]);
 
@@ -230,7 +232,7 @@ function workersView() {
 
 		reshape(pool, digests);
 		counts.update(census(digests));
-		show(tools, many);
+		show(summary, many);
 		show(mapBox, many);
 		if (many)
 			map.update(digests, census(digests).map((c) => c.text).join(', '));
