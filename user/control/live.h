@@ -17,6 +17,7 @@
 #include "policy/busy.h"
 #include "policy/pool.h"
 #include "policy/slots.h"
+#include "policy/worst.h"
 #include "sources/scrape.h"
 
 struct sw_hub;
@@ -25,6 +26,8 @@ struct sw_live_pool;
 struct sw_shed;
 struct sw_steering;
 struct sw_thresholds;
+
+#define SW_MAX_FEEDS 64 /* of one worker */
 
 /* Checks of one worker, at most: the rank-level limits for each rank, the others once. */
 #define SW_MAX_CHECKS (SW_MAX_RANKS * SW_LIMITS)
@@ -44,8 +47,7 @@ struct sw_feed {
 	uint64_t at_ms;		 /* of the last load; 0: none yet */
 	struct sw_error error;	 /* of the last time; empty: a load came */
 	int failing;		 /* negative errno of it, 0: a load came */
-	struct sw_report *ranks; /* the last one of each rank that it told of */
-	uint64_t *rank_ms;	 /* and when that came */
+	struct sw_told *ranks;	 /* what it told, from the worker's first rank on */
 	size_t n_ranks;
 };
 
@@ -56,6 +58,7 @@ struct sw_live_worker {
 	int target;	       /* id of its scrape */
 	struct sw_feed *feeds; /* in the order in which they were first heard */
 	size_t n_feeds;
+	bool crowded;		/* told that there are more of them than are heard */
 	bool inert[SW_LIMITS];	/* told to be inert */
 	uint64_t busy_since_ms; /* of the last change to busy */
 	bool claimed;		/* during a reload: the new configuration keeps it */

@@ -24,13 +24,16 @@ void sw_pools_tick(struct sw_live *live);
 
 /* ---- feeds.c: who tells a worker's load ---------------------------------------------------- */
 
-/* Somebody told the load of a worker: n reports, or (n < 0, a negative errno) something that is no
- * load, as `err` says. */
+/* Somebody told the load of a worker: n reports, at most SW_MAX_RANKS, or (n < 0, a negative errno)
+ * something that is no load, as `err` says. Of several that tell the same the worst counts; one
+ * that is silent for stale_after counts no more when the next load comes from another. */
 void sw_worker_told(struct sw_live_worker *w, enum sw_feed_kind kind, uint64_t publisher, int n,
 		    const struct sw_report *reports, const struct sw_error *err);
 /* The scraper's callback; `arg` is the struct sw_live_worker. */
 void sw_worker_scraped(void *arg, int n, const struct sw_report *reports,
 		       const struct sw_error *err);
+/* Once a second: forgets publishers that are gone. */
+void sw_feeds_tick(struct sw_live_worker *w, uint64_t now_ms);
 void sw_feeds_free(struct sw_live_worker *w);
 
 /* ---- roster.c: which pools and workers there are ------------------------------------------ */

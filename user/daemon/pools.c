@@ -111,6 +111,8 @@ void sw_pools_tick(struct sw_live *live)
 			       pool->conf->name, sw_force_name(pool->force));
 			pool->force = SW_FORCE_AUTO;
 		}
+		for (size_t j = 0; j < pool->n_workers; j++)
+			sw_feeds_tick(pool->workers[j], now_ms);
 		sw_pool_judge(pool);
 	}
 }
