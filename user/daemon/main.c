@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "control/control.h"
 #include "control/hub.h"
+#include "control/thresholds.h"
 #include "daemon/daemon.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
@@ -61,7 +62,6 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	sw_steering_second(&d->live);
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
-	sw_shed_second(&d->live);
 	if (d->look || d->seconds % SERVER_CHECK_S == 0)
 		sw_planes_look_for_servers(&d->live);
 	d->look = false;
@@ -92,10 +92,18 @@ static void on_stop(evutil_socket_t signal, short what, void *arg)
 static int check_fixed(const struct sw_config *now, const struct sw_config *next,
 		       struct sw_error *err)
 {
-	const char *what = strcmp(now->control, next->control)	   ? "control"
-			   : strcmp(now->pin_root, next->pin_root) ? "pin_root"
-								   : NULL;
+	const char *what = NULL;
 
+	if (strcmp(now->control, next->control))
+		what = "control";
+	else if (memcmp(&now->control_tcp, &next->control_tcp, sizeof(now->control_tcp)))
+		what = "control_tcp";
+	else if (!sw_same_text(now->control_token_file, next->control_token_file))
+		what = "control_token_file";
+	else if (!sw_same_text(now->state_file, next->state_file))
+		what = "state_file";
+	else if (strcmp(now->pin_root, next->pin_root))
+		what = "pin_root";
 	return what ? sw_fail(err, -EINVAL, "%s cannot change while the daemon runs; restart it",
 			      what)
 		    : 0;
@@ -119,6 +127,7 @@ static int reload(struct daemon *d, struct sw_error *err)
 		sw_config_free(next);
 		return e;
 	}
+	sw_thresholds_prune(d->live.thresholds, d->live.conf);
 	sw_log_level(d->live.conf->log_level);
 	tv = period(d->live.conf->heartbeat_ms);
 	event_add(d->beat, &tv);
@@ -175,6 +184,22 @@ static int add_events(struct daemon *d, struct sw_error *err)
 	return 0;
 }
 
+static int open_control(struct daemon *d, struct sw_error *err)
+{
+	struct sw_live *live = &d->live;
+	const struct sw_config *conf = live->conf;
+	int e = sw_thresholds_new(&live->thresholds, conf->state_file, err);
+
+	if (e)
+		return e;
+	sw_thresholds_prune(live->thresholds, conf);
+	e = sw_control_open(&d->control, d->base, conf->control, live, sw_pool_judge, err);
+	if (!e && conf->control_tcp.port)
+		e = sw_control_listen(d->control, &conf->control_tcp, conf->control_token_file,
+				      err);
+	return e;
+}
+
 static int start(struct daemon *d, struct sw_error *err)
 {
 	struct sw_live *live = &d->live;
@@ -193,10 +218,7 @@ static int start(struct daemon *d, struct sw_error *err)
 	if (!e)
 		e = sw_hub_new(&live->hub, d->base, err);
 	if (!e)
-		e = sw_shed_new(live, d->base, err);
-	if (!e)
-		e = sw_control_open(&d->control, d->base, live->conf->control, live, sw_pool_judge,
-				    err);
+		e = open_control(d, err);
 	if (!e)
 		e = sw_scraper_new(&live->scraper, d->base, err);
 	if (!e)
@@ -225,7 +247,6 @@ static void stop(struct daemon *d)
 
 	/* first: our own connections to the workers may be among those that were shed on */
 	sw_pools_stop_reading(live);
-	sw_shed_free(live);
 	sw_planes_close(live, LINGER_MS);
 	sw_steering_free(live);
 	sw_hub_free(live->hub); /* while its followers' connections are there */
@@ -237,6 +258,7 @@ static void stop(struct daemon *d)
 		event_free(d->events[i]);
 	if (d->base)
 		event_base_free(d->base);
+	sw_thresholds_free(live->thresholds);
 	sw_lock_drop(&d->lock);
 	free(live->offsets);
 	free(live->servers);
@@ -253,7 +275,6 @@ static int run(struct daemon *d)
 		       d->live.conf->n_listeners, d->live.conf->n_pools, d->live.conf->control);
 		sw_pools_tick(&d->live);
 		sw_planes_settle(&d->live);
-		sw_shed_second(&d->live);
 		sw_planes_remove_others(&d->live);
 		sw_planes_look_for_servers(&d->live);
 		sw_notify("READY=1");
