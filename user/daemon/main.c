@@ -62,6 +62,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	sw_steering_second(&d->live);
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
+	sw_shed_second(&d->live);
 	if (d->look || d->seconds % SERVER_CHECK_S == 0)
 		sw_planes_look_for_servers(&d->live);
 	d->look = false;
@@ -218,6 +219,8 @@ static int start(struct daemon *d, struct sw_error *err)
 	if (!e)
 		e = sw_hub_new(&live->hub, d->base, err);
 	if (!e)
+		e = sw_shed_new(live, d->base, err);
+	if (!e)
 		e = open_control(d, err);
 	if (!e)
 		e = sw_scraper_new(&live->scraper, d->base, err);
@@ -247,6 +250,7 @@ static void stop(struct daemon *d)
 
 	/* first: our own connections to the workers may be among those that were shed on */
 	sw_pools_stop_reading(live);
+	sw_shed_free(live);
 	sw_planes_close(live, LINGER_MS);
 	sw_steering_free(live);
 	sw_hub_free(live->hub); /* while its followers' connections are there */
@@ -275,6 +279,7 @@ static int run(struct daemon *d)
 		       d->live.conf->n_listeners, d->live.conf->n_pools, d->live.conf->control);
 		sw_pools_tick(&d->live);
 		sw_planes_settle(&d->live);
+		sw_shed_second(&d->live);
 		sw_planes_remove_others(&d->live);
 		sw_planes_look_for_servers(&d->live);
 		sw_notify("READY=1");
