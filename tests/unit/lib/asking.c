@@ -63,11 +63,10 @@ static size_t take(char *data, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-CURLcode asking(const char *target, const char *body)
+CURL *asking_curl(const char *target)
 {
 	CURL *curl = curl_easy_init();
 	char url[256];
-	CURLcode e;
 
 	memset(&asking_reply, 0, sizeof(asking_reply));
 	snprintf(url, sizeof(url), "http://x%s", target);
@@ -76,6 +75,14 @@ CURLcode asking(const char *target, const char *body)
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &asking_reply);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT, 5L);
+	return curl;
+}
+
+CURLcode asking(const char *target, const char *body)
+{
+	CURL *curl = asking_curl(target);
+	CURLcode e;
+
 	if (body)
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
 	e = curl_easy_perform(curl);

@@ -29,6 +29,8 @@ int asking_start(struct sw_live *live, void (*make)(void), sw_control_cb changed
 /* Ends the child and removes the directory. */
 int asking_stop(void);
 
+/* A request yet to be performed; what comes is in asking_reply but its status. */
+CURL *asking_curl(const char *target);
 /* POST when there is a body. What came is in asking_reply. */
 CURLcode asking(const char *target, const char *body);
 /* The status must be this one and the reply JSON. */
