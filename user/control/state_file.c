@@ -33,7 +33,7 @@ static int read_all(int fd, char **text, size_t *length)
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+		return -EINVAL;
 	if (st.st_size > SW_STATE_MAX)
 		return -EFBIG;
 	*text = malloc((size_t)st.st_size + 1);
@@ -60,7 +60,8 @@ int sw_state_file_read(const char *path, char **text, size_t *length, struct sw_
 		return 0;
 	free(*text);
 	*text = NULL;
-	return sw_fail(err, e, "cannot be read (%s)", strerror(-e));
+	return sw_fail(err, e, "cannot be read (%s)",
+		       e == -EINVAL ? "it is no regular file" : strerror(-e));
 }
 
 int sw_state_file_set_aside(const char *path, struct sw_error *err)
