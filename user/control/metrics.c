@@ -100,6 +100,16 @@ static void pool_series(struct sw_page *p)
 		sw_page_sample(p, sw_live_forced(&l->pools[i], p->now_ms), "pool",
 			       l->pools[i].conf->name, NULL);
 	mode_series(p);
+	sw_page_series(
+		p, "spillway_admitted_total", "counter",
+		"Connections or requests that took a slot; where none are counted, those that "
+		"were given to the stack.");
+	for (size_t i = 0; i < l->n_pools; i++) {
+		struct sw_pool_totals totals;
+
+		sw_pool_totals_read(&l->pools[i], &totals);
+		sw_page_sample(p, (double)totals.admitted, "pool", l->pools[i].conf->name, NULL);
+	}
 }
 
 static struct sw_listener_row *listener_rows(const struct sw_live *l)
