@@ -16,9 +16,11 @@ struct cli_options {
 	const char *control; /* unix socket of the daemon */
 	const char *pool;
 	const char *interface;
+	const char *types;	     /* of events, separated by commas; NULL: all */
 	uint64_t for_ms, timeout_ms; /* 0: not given */
 	uint64_t interval_ms;	     /* 0: not given */
 	unsigned width, height;	     /* 0: not given */
+	unsigned count;		     /* of events; 0: not given */
 	bool json, watch, off, wait, once;
 };
 
@@ -80,6 +82,7 @@ int cli_force(const struct cli_options *o, int argc, char **argv);
 int cli_drain(const struct cli_options *o, int argc, char **argv);
 int cli_check(const struct cli_options *o, int argc, char **argv);
 int cli_reasons(const struct cli_options *o, int argc, char **argv);
+int cli_events(const struct cli_options *o, int argc, char **argv);
 int cli_top(const struct cli_options *o, int argc, char **argv);
 
 #endif

@@ -41,6 +41,17 @@ static const struct command {
 	 "A threshold is BUSY or free; `inert` when the engine does not tell what it needs, so that\n"
 	 "it cannot fire; `stale` when the value is too old to count.\n",
 	 cli_explain},
+	{"events", "[--pool POOL] [--type T,...]", "follow what happens, a line for each event",
+	 "jpkl",
+	 "  spillway events\n"
+	 "  spillway events --type shed        which requests are shed, from which networks\n"
+	 "  spillway events --type pool,worker --pool qwen\n"
+	 "  spillway events --json --count 100 | jq -r .endpoint | sort | uniq -c\n"
+	 "\n"
+	 "Types: shed, at most 100 a second; dropped, how many more were shed; pool and worker, what\n"
+	 "changed and why; missed, how many events came faster than they were read. It ends when the\n"
+	 "daemon does, with exit code 3.\n",
+	 cli_events},
 	{"force", "saturated|open|auto", "set a pool's state by hand, for a time", "jpf",
 	 "  spillway force saturated --pool qwen --for 30s\n"
 	 "  spillway force open                all pools admit everything for 10 minutes\n"
@@ -78,6 +89,8 @@ static const struct option options[] = {
 	{"json", no_argument, NULL, 'j'},
 	{"interval", required_argument, NULL, 'n'},
 	{"once", no_argument, NULL, 'e'},
+	{"type", required_argument, NULL, 'k'},
+	{"count", required_argument, NULL, 'l'},
 	{"width", required_argument, NULL, 'x'},
 	{"height", required_argument, NULL, 'y'},
 	{"watch", no_argument, NULL, 'w'},
@@ -98,6 +111,8 @@ static const struct {
 	{'i', "-i, --interface IF", "look at this interface too"},
 	{'n', "-n, --interval DURATION", "look this often (default 1s, at least 100ms)"},
 	{'e', "    --once", "print one picture as plain text"},
+	{'k', "    --type T,...", "only these types of events (default: all)"},
+	{'l', "    --count N", "end after so many events"},
 	{'x', "    --width N", "of it; columns (default: the terminal's, or 80)"},
 	{'y', "    --height N", "of it; lines (default: the terminal's, or 24)"},
 	{'j', "-j, --json", "print JSON"},
@@ -203,6 +218,8 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 		case 'a': o->wait = true; break;
 		case 'e': o->once = true; break;
 		case 'n': code = read_interval(optarg, &o->interval_ms); break;
+		case 'k': o->types = optarg; break;
+		case 'l': code = read_size("--count", optarg, &o->count); break;
 		case 'x': code = read_size("--width", optarg, &o->width); break;
 		case 'y': code = read_size("--height", optarg, &o->height); break;
 		case 'f': code = read_duration("--for", optarg, &o->for_ms); break;
