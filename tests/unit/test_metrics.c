@@ -12,7 +12,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "control/metrics.h"
+#include "daemon/daemon.h"
 
 #define NOW_MS 100000
 #define MANY   1000
@@ -169,6 +171,47 @@ static void each_source_has_its_own(void **state)
 	has_not("spillway_source_age_seconds" SOURCE "\"push\""); /* told no load yet */
 }
 
+/* The pool's own, which the API changes, and not the configuration's. */
+static void checks_are_of_the_pools_limits(void **state)
+{
+	(void)state;
+	make(1);
+	write_page(NOW_MS);
+#define CHECK "{pool=\"a\",worker=\"10.0.0.0:8000\",rank=\"0\",threshold=\"active_decode_blocks_"
+	has("\nspillway_check_limit" CHECK "threshold\"} 13926.4\n");
+	has("\nspillway_check_measured" CHECK "threshold\"} 123\n");
+	has("\nspillway_check_over" CHECK "threshold\"} 0\n");
+}
+
+/* Of a heartbeat that comes this long after the one before; in seconds. */
+static double margin_after(double s)
+{
+	live.beat_ns = sw_now_ns() - (uint64_t)(s * 1e9);
+	sw_gates_beat(&live);
+	return (double)live.least_margin_ns / 1e9;
+}
+
+static void a_late_heartbeat_is_seen_for_a_minute_or_two(void **state)
+{
+	const uint64_t minute = 61 * 1000000000ULL;
+
+	(void)state;
+	conf.deadline_ms = 2000;
+	live.minute_ns = 0;
+	live.beat_ns = 0;
+	sw_gates_beat(&live); /* the first has nothing before it */
+	assert_true(margin_after(0.2) > 1.5);
+	assert_true(margin_after(1.5) < 0.55);
+	assert_true(margin_after(0.2) < 0.55);
+	live.minute_ns -= minute;
+	assert_true(margin_after(0.2) < 0.55);
+	live.minute_ns -= minute;
+	assert_true(margin_after(0.2) > 1.5);
+	write_page(NOW_MS);
+	has("\nspillway_heartbeat_deadline_seconds 2\n");
+	has("\nspillway_heartbeat_margin_seconds 1.");
+}
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -249,6 +292,8 @@ int main(void)
 		cmocka_unit_test(what_is_too_old_is_no_sample),
 		cmocka_unit_test(a_model_is_one_series),
 		cmocka_unit_test(each_source_has_its_own),
+		cmocka_unit_test(checks_are_of_the_pools_limits),
+		cmocka_unit_test(a_late_heartbeat_is_seen_for_a_minute_or_two),
 		cmocka_unit_test(no_series_is_there_twice),
 		cmocka_unit_test(a_thousand_workers_are_cheap),
 	};
