@@ -13,19 +13,20 @@
 
 #include "lib/conf.h"
 
+#define STORE "dynamo: {store: file, store_path: /d}\n"
 #define TWO_POOLS                                                                                  \
-	"pools:\n"                                                                                 \
-	"  - {name: a, engine: vllm, workers: [{scrape: \"http://h:1/m\"}]}\n"                     \
-	"  - name: b\n"                                                                            \
-	"    discover: {}\n"                                                                       \
-	"    engine_request_limit: 8\n"                                                            \
-	"    thresholds: {active_decode_blocks_threshold: 0.9}\n"                                  \
-	"listeners:\n"                                                                             \
-	"  - {listen: 8000, pool: a}\n"                                                            \
-	"  - {listen: 8001, pool: b}\n"
+	STORE "pools:\n"                                                                           \
+	      "  - {name: a, engine: vllm, workers: [{scrape: \"http://h:1/m\"}]}\n"               \
+	      "  - name: b\n"                                                                      \
+	      "    discover: {}\n"                                                                 \
+	      "    engine_request_limit: 8\n"                                                      \
+	      "    thresholds: {active_decode_blocks_threshold: 0.9}\n"                            \
+	      "listeners:\n"                                                                       \
+	      "  - {listen: 8000, pool: a}\n"                                                      \
+	      "  - {listen: 8001, pool: b}\n"
 #define STEERED                                                                                    \
-	"pools:\n"                                                                                 \
-	"  - {name: a, steer: connect, virtual: [\"10.9.9.9:80\"], cgroup: /c, discover: {}}\n"
+	STORE "pools:\n"                                                                           \
+	      "  - {name: a, steer: connect, virtual: [\"10.9.9.9:80\"], cgroup: /c, discover: {}}\n"
 
 static struct sw_config *with(const struct sw_config *c, const struct sw_added_worker *added,
 			      size_t n)
@@ -97,13 +98,19 @@ static void they_keep_to_the_rules(void **state)
 	(void)state;
 	sw_config_free(with(c, added, 1));
 	assert_int_equal(sw_config_with(c, added, 2, &out, &err), -EINVAL);
-	assert_string_equal(err.text, "c.yaml:2: pools[0].workers[1].address: the same address as "
+	assert_string_equal(err.text, "c.yaml:3: pools[0].workers[1].address: the same address as "
 				      "workers[0]; allowed: one worker for an address");
 	assert_int_equal(sw_config_with(c, added + 2, 1, &out, &err), -EINVAL);
 	assert_string_equal(err.text,
-			    "c.yaml:2: pools[0].workers[0].worker_id: without an address nothing "
+			    "c.yaml:3: pools[0].workers[0].worker_id: without an address nothing "
 			    "can be steered to it; give address: ADDR:PORT beside it");
 	assert_ptr_equal(out, &former);
+	assert_int_equal(
+		conf_load("pools:\n  - name: a\n    discover: {}\nlisteners: [{listen: 1}]\n", &out,
+			  &err),
+		-EINVAL);
+	assert_string_equal(err.text, "c.yaml:3: pools[0].discover: never used; allowed: with "
+				      "dynamo.store");
 	sw_config_free(c);
 }
 

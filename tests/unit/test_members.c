@@ -68,7 +68,6 @@ static void a_model_is_read(void **state)
 	assert_int_equal(r->kind, SW_REG_MODEL);
 	assert_string_equal(r->model, "org/llama");
 	assert_int_equal(r->kv_blocks, 4096);
-	assert_int_equal(r->max_seqs, 256);
 	assert_int_equal(r->max_batched, 8192);
 	assert_int_equal(r->start_rank, 2);
 	assert_int_equal(r->dp_size, 4);
@@ -85,7 +84,6 @@ static void what_cannot_be_true_is_not_told(void **state)
 
 	(void)state;
 	assert_int_equal(r->kv_blocks, 0);
-	assert_int_equal(r->max_seqs, 0);
 	assert_int_equal(r->max_batched, 0);
 	assert_int_equal(r->start_rank, 0);
 	assert_int_equal(r->dp_size, -1);

@@ -118,6 +118,7 @@ int sw_config_build(const struct sw_doc *doc, const struct sw_origin *origin,
 	build_interfaces(&top, doc, c);
 	sw_build_dynamo(&top, &doc->dynamo, &c->dynamo);
 	sw_build_pools(&top, doc, c, traits);
+	sw_check_discover(&top, c);
 	sw_build_listeners(&top, doc, c, traits);
 	sw_check_steer(&top, doc, c);
 	sw_check_tables(&top, c);

@@ -43,6 +43,7 @@ void sw_build_dynamo(const struct sw_place *top, const struct sw_doc_dynamo *doc
 		     struct sw_dynamo_conf *c);
 void sw_build_discover(const struct sw_place *pool, const struct sw_doc_pool *doc,
 		       struct sw_pool_conf *p);
+void sw_check_discover(const struct sw_place *top, const struct sw_config *c);
 void sw_build_listeners(const struct sw_place *top, const struct sw_doc *doc, struct sw_config *c,
 			const struct sw_traits *traits);
 /* The complete table of one listener's paths: built-in ones and the operator's. */

@@ -93,3 +93,13 @@ void sw_build_discover(const struct sw_place *pool, const struct sw_doc_pool *d,
 	p->discover->component = sw_take_text(&at, "component", d->discover->component);
 	p->discover->endpoint = sw_take_text(&at, "endpoint", d->discover->endpoint);
 }
+
+void sw_check_discover(const struct sw_place *top, const struct sw_config *c)
+{
+	for (size_t i = 0; i < c->n_pools; i++) {
+		struct sw_place at = sw_part(top, "pools[%zu]", i);
+
+		if (c->pools[i].discover && c->dynamo.store == SW_STORE_NONE)
+			sw_bad(&at, "discover", "never used; allowed: with dynamo.store");
+	}
+}

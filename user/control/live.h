@@ -20,6 +20,8 @@
 #include "policy/worst.h"
 #include "sources/scrape.h"
 
+struct sw_dynamo;
+struct sw_history;
 struct sw_hub;
 struct sw_live;
 struct sw_live_pool;
@@ -60,6 +62,7 @@ struct sw_live_worker {
 	size_t n_feeds;
 	bool crowded;		/* told that there are more of them than are heard */
 	bool inert[SW_LIMITS];	/* told to be inert */
+	bool near;		/* it measures nearly one of its limits */
 	uint64_t busy_since_ms; /* of the last change to busy */
 	bool claimed;		/* during a reload: the new configuration keeps it */
 
@@ -136,11 +139,30 @@ struct sw_listener_counts {
 	struct sw_shed_counts shed;
 };
 
+/* Where workers or their load are told for the whole fleet. Texts are valid until the next turn. */
+struct sw_live_source {
+	const char *kind, *name; /* "etcd", "file", "zmq", "nats"; its address */
+	const char *state;	 /* "ok", "connecting", "failing" */
+	uint64_t at_ms;		 /* it was heard last; 0: never */
+	uint64_t messages;	 /* keys or events that it told */
+	uint64_t dropped;	 /* of these, those that were not taken in */
+	uint64_t bad;		 /* and those that could not be understood */
+	uint64_t errors;	 /* times that it failed */
+	const char *error;	 /* the last failure or bad message; "": none */
+};
+
 struct sw_live {
 	struct sw_config *conf;
 	struct sw_scraper *scraper;
 	struct sw_live_pool *pools; /* by index in conf->pools */
 	size_t n_pools;
+	uint64_t rosters;	  /* times that `pools` were exchanged */
+	struct sw_dynamo *dynamo; /* what is followed of NVIDIA Dynamo; NULL: nothing */
+	bool members_known;	  /* its membership has been read; before, no pool that discovers
+				   * is unavailable for want of workers */
+	/* Fills in the source at `index`, from 0 on; false: there are no more. NULL: there are
+	 * none. */
+	bool (*source)(const struct sw_live *live, size_t index, struct sw_live_source *out);
 	struct sw_live_plane *planes;
 	size_t n_planes;
 	enum sw_server *servers; /* by index in conf->listeners: what was found behind it */
@@ -148,6 +170,7 @@ struct sw_live {
 	struct sw_steer *steer;		    /* NULL: nothing is steered or counted */
 	struct sw_steering *steering;	    /* what the daemon has for that */
 	struct sw_hub *hub;		    /* who follows events; NULL: nobody can */
+	struct sw_history *history;	    /* of the last ten minutes; NULL: none */
 	struct sw_thresholds *thresholds;   /* set over the API; NULL: nothing is */
 	struct sw_shed *shed;		    /* what the daemon knows of requests that are shed */
 	struct sw_live_leaving *leaving;

@@ -10,9 +10,11 @@
 
 #include "common/clock.h"
 #include "control/control.h"
+#include "control/history.h"
 #include "control/hub.h"
 #include "control/thresholds.h"
 #include "daemon/daemon.h"
+#include "daemon/dynamo.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "kernel/remove.h"
@@ -59,6 +61,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	d->seconds++;
+	sw_dynamo_second(&d->live);
 	sw_steering_second(&d->live);
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
@@ -114,6 +117,7 @@ static int reload(struct daemon *d, struct sw_error *err)
 {
 	struct sw_config *next = NULL;
 	struct timeval tv;
+	bool anew;
 	int e = 0;
 
 	if (!d->live.conf->file)
@@ -121,6 +125,9 @@ static int reload(struct daemon *d, struct sw_error *err)
 	if (sw_config_from_args(d->argc, d->argv, &next, err) != SW_ARGS_RUN)
 		return -EINVAL;
 	e = check_fixed(d->live.conf, next, err);
+	if (!e)
+		e = sw_dynamo_extend(&d->live, &next, err);
+	anew = !sw_dynamo_same(&d->live.conf->dynamo, &next->dynamo);
 	sw_gates_beat(&d->live); /* a large configuration takes a while to apply */
 	if (!e)
 		e = sw_switch(&d->live, next, err);
@@ -128,6 +135,8 @@ static int reload(struct daemon *d, struct sw_error *err)
 		sw_config_free(next);
 		return e;
 	}
+	if (anew && sw_dynamo_reopen(&d->live, d->base, err))
+		sw_log(SW_ERROR, "reload: nothing of Dynamo is followed: %s", err->text);
 	sw_thresholds_prune(d->live.thresholds, d->live.conf);
 	sw_log_level(d->live.conf->log_level);
 	tv = period(d->live.conf->heartbeat_ms);
@@ -185,6 +194,11 @@ static int add_events(struct daemon *d, struct sw_error *err)
 	return 0;
 }
 
+static void on_load(struct sw_live_worker *w, int n, const struct sw_report *reports)
+{
+	sw_worker_told(w, SW_FEED_PUSH, 0, n, reports, NULL);
+}
+
 static int open_control(struct daemon *d, struct sw_error *err)
 {
 	struct sw_live *live = &d->live;
@@ -194,7 +208,10 @@ static int open_control(struct daemon *d, struct sw_error *err)
 	if (e)
 		return e;
 	sw_thresholds_prune(live->thresholds, conf);
+	live->history = sw_history_new();
 	e = sw_control_open(&d->control, d->base, conf->control, live, sw_pool_judge, err);
+	if (!e)
+		sw_control_take_loads(d->control, on_load);
 	if (!e && conf->control_tcp.port)
 		e = sw_control_listen(d->control, &conf->control_tcp, conf->control_token_file,
 				      err);
@@ -241,14 +258,16 @@ static int start(struct daemon *d, struct sw_error *err)
 		sw_steering_undo(live, steering);
 	else
 		sw_steering_commit(live, steering);
-	return e;
+	return e ? e : sw_dynamo_open(live, d->base, err);
 }
 
 static void stop(struct daemon *d)
 {
 	struct sw_live *live = &d->live;
 
-	/* first: our own connections to the workers may be among those that were shed on */
+	sw_dynamo_close(live);
+	/* before the planes: our own connections to the workers may be among those that were shed
+	 * on */
 	sw_pools_stop_reading(live);
 	sw_shed_free(live);
 	sw_planes_close(live, LINGER_MS);
@@ -263,6 +282,7 @@ static void stop(struct daemon *d)
 	if (d->base)
 		event_base_free(d->base);
 	sw_thresholds_free(live->thresholds);
+	sw_history_free(live->history);
 	sw_lock_drop(&d->lock);
 	free(live->offsets);
 	free(live->servers);

@@ -6,10 +6,11 @@
 
 /* ---- judging ----------------------------------------------------------------------------- */
 
-static void judge_worker(struct sw_live_worker *w, uint64_t now_ms)
+/* Did anything change that its pool is judged by? */
+static bool judge_worker(struct sw_live_worker *w, uint64_t now_ms)
 {
 	const struct sw_live_pool *pool = w->pool;
-	bool was_busy = w->load.busy, was_stale = w->load.stale;
+	bool was_busy = w->load.busy, was_stale = w->load.stale, was_near = w->near;
 
 	sw_worker_eval(&w->load, &pool->limits, &pool->conf->ageing, now_ms);
 	if (w->load.stale != was_stale)
@@ -19,6 +20,9 @@ static void judge_worker(struct sw_live_worker *w, uint64_t now_ms)
 			w->busy_since_ms = now_ms;
 		sw_say_worker_busy(w, now_ms);
 	}
+	w->near =
+		sw_worker_near(&w->load, &pool->limits, &pool->conf->ageing, SW_NEAR_SHARE, now_ms);
+	return w->load.busy != was_busy || w->near != was_near;
 }
 
 void sw_pool_update(struct sw_live_pool *pool)
@@ -27,15 +31,15 @@ void sw_pool_update(struct sw_live_pool *pool)
 	struct sw_pool_inputs in = {.workers = pool->n_workers,
 				    .force = pool->force,
 				    .force_until_ms = pool->force_until_ms,
-				    .drain = pool->drain};
+				    .drain = pool->drain,
+				    .awaited = pool->conf->discover && !pool->live->members_known};
 	enum sw_pool_state was = pool->state;
 	bool near = false, was_near = pool->near;
 
 	for (size_t i = 0; i < pool->n_workers; i++) {
 		in.draining += pool->workers[i]->drain;
 		in.busy += pool->workers[i]->load.busy && !pool->workers[i]->drain;
-		near |= sw_worker_near(&pool->workers[i]->load, &pool->limits, &pool->conf->ageing,
-				       SW_NEAR_SHARE, now_ms);
+		near |= pool->workers[i]->near;
 	}
 	pool->near = near;
 	pool->state = sw_pool_decide(&in, now_ms);
@@ -131,6 +135,9 @@ void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *
 		       "pool %s: worker %s reports a rank outside the declared ones; it is ignored. "
 		       "Check data_parallel_start_rank and data_parallel_size",
 		       w->pool->conf->name, w->conf->name);
-	judge_worker(w, now_ms);
-	sw_pool_update(w->pool);
+	/* A pool may have a thousand workers, each of which reports every second. */
+	if (judge_worker(w, now_ms))
+		sw_pool_update(w->pool);
+	else if (w->pool->conf->steer.count == SW_COUNT_REPORTS)
+		sw_steering_apply(w->pool);
 }

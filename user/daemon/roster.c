@@ -64,8 +64,12 @@ static bool same_source(const struct sw_worker_conf *a, const struct sw_worker_c
 {
 	const struct sw_source_conf *s = &a->source, *t = &b->source;
 
-	if (!s->url && memcmp(&a->at, &b->at, sizeof(a->at)))
-		return false; /* nothing but its address tells it */
+	/* nothing but its address and its id tell it */
+	if (!s->url && (memcmp(&a->at, &b->at, sizeof(a->at)) ||
+			a->has_worker_id != b->has_worker_id || a->worker_id != b->worker_id))
+		return false;
+	if (!s->url && !a->at.port && !a->has_worker_id && strcmp(a->name, b->name))
+		return false; /* it is pushed, and its name is all that it has */
 	return a->start_rank == b->start_rank && a->dp_size == b->dp_size &&
 	       sw_same_text(s->url, t->url) && s->engine == t->engine &&
 	       sw_engine_hints_same(&s->hints, &t->hints) && s->period_ms == t->period_ms &&
@@ -200,6 +204,7 @@ void sw_pools_replace(struct sw_live *live, struct sw_live_pool *pools, size_t n
 	drop(live, live->pools, live->n_pools);
 	live->pools = pools;
 	live->n_pools = n;
+	live->rosters++;
 	unclaim(pools, n);
 }
 

@@ -12,7 +12,7 @@ enum sw_pool_state sw_pool_decide(const struct sw_pool_inputs *in, uint64_t now_
 	if (in->force != SW_FORCE_AUTO && now_ms < in->force_until_ms)
 		return in->force == SW_FORCE_OPEN ? SW_POOL_OPEN : SW_POOL_SATURATED;
 	if (in->workers == 0)
-		return SW_POOL_UNAVAILABLE;
+		return in->awaited ? SW_POOL_OPEN : SW_POOL_UNAVAILABLE;
 	return in->busy + in->draining >= in->workers ? SW_POOL_SATURATED : SW_POOL_OPEN;
 }
 

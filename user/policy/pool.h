@@ -28,6 +28,7 @@ struct sw_pool_inputs {
 	enum sw_force force;
 	uint64_t force_until_ms; /* the force holds before this time */
 	bool drain;
+	bool awaited; /* who the workers are was not told yet: having none means nothing */
 };
 
 /* The state of a pool. An operator's word goes before what is measured: drain, then force (until

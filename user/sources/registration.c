@@ -152,7 +152,6 @@ static int take_model(struct sw_registration *r, const json_t *value, const char
 	if (!r->model)
 		return bad(err, key, "card_json.display_name is missing or no name");
 	r->kv_blocks = number(config, "total_kv_blocks");
-	r->max_seqs = number(config, "max_num_seqs");
 	r->max_batched = number(config, "max_num_batched_tokens");
 	r->start_rank = start <= INT32_MAX ? (uint32_t)start : 0;
 	r->dp_size = size && size <= RANKS_MAX ? (int32_t)size : -1;
@@ -247,9 +246,9 @@ bool sw_registration_same(const struct sw_registration *a, const struct sw_regis
 	if (a->kind != b->kind || a->id != b->id || !same_text(a->namespace, b->namespace) ||
 	    !same_text(a->component, b->component) || !same_text(a->endpoint, b->endpoint) ||
 	    !same_text(a->address, b->address) || !same_text(a->model, b->model) ||
-	    a->kv_blocks != b->kv_blocks || a->max_seqs != b->max_seqs ||
-	    a->max_batched != b->max_batched || a->start_rank != b->start_rank ||
-	    a->dp_size != b->dp_size || a->channel != b->channel || a->n_channels != b->n_channels)
+	    a->kv_blocks != b->kv_blocks || a->max_batched != b->max_batched ||
+	    a->start_rank != b->start_rank || a->dp_size != b->dp_size ||
+	    a->channel != b->channel || a->n_channels != b->n_channels)
 		return false;
 	for (size_t i = 0; i < a->n_channels; i++)
 		if (strcmp(a->channels[i], b->channels[i]))

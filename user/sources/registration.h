@@ -35,8 +35,8 @@ struct sw_registration {
 
 	char *address; /* of an instance: where it takes requests, "HOST:PORT"; NULL: not by TCP */
 
-	char *model;				   /* of a model: its name */
-	uint64_t kv_blocks, max_seqs, max_batched; /* of a rank; 0: not told */
+	char *model;			 /* of a model: its name */
+	uint64_t kv_blocks, max_batched; /* of a rank; 0: not told */
 	uint32_t start_rank;
 	int32_t dp_size; /* -1: not told */
 
