@@ -53,8 +53,8 @@ static __always_inline int pass_out(ctx_t *ctx)
 	f = bpf_map_lookup_elem(&flows, &key);
 	if (!f)
 		return CTX_PASS;
-	if (p.flags & TCP_SYN)
-		return forget(&key);
+	if (p.flags & TCP_SYN) /* the next connection's, unless it comes again */
+		return p.seq + 1 == f->x.out.at ? CTX_PASS : forget(&key);
 	if (lock_flow(f))
 		return CTX_DROP;
 	if (p.payload)

@@ -70,12 +70,38 @@ static __always_inline void end_swallow(struct flow *f)
 	f->flags = (f->flags & ~FLOW_SWALLOW) | FLOW_ALONE;
 }
 
+/* The client ends a connection on which nothing was asked but what was shed, so that it never
+ * became a socket: nobody has to hear of it. */
+static __always_inline int end_unborn(ctx_t *ctx, struct scratch *s, struct flow *f)
+{
+	struct window *w = open_window(ctx, &s->p);
+
+	if (!w)
+		return SW_R_drop_failed;
+	read_options(&s->p, w, &s->o);
+	prepare(s, f, TCP_FIN, s->p.seq + 1);
+	s->r.seq = f->at + f->dout;
+	s->up = !(f->flags & FLOW_ENDED);
+	s->up_flags = TCP_RST;
+	s->up_seq = s->facts.rcv_nxt;
+	f->flags |= FLOW_ENDED;
+	return SW_R_drain_fin;
+}
+
+static __always_inline int is_unborn(ctx_t *ctx, struct scratch *s, const struct flow *f)
+{
+	return f->flags & FLOW_TRANSLATED && !(f->flags & FLOW_SWALLOW) && !f->x.asked &&
+	       STAGE(ask_socket)(ctx) == SOCKET_BEGINS && s->facts.unborn;
+}
+
 /* A FIN without data. None goes up before the client has the answer: the socket's acknowledgement
  * of it would be one of the request too. */
-static __always_inline int on_fin(struct scratch *s, struct flow *f)
+static __always_inline int on_fin(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
 	if (f->flags & FLOW_ANSWERED && !before(s->p.seq, f->to))
 		return SW_R_drop_order;
+	if (f->flags & FLOW_ENDED || is_unborn(ctx, s, f))
+		return end_unborn(ctx, s, f);
 	if (f->flags & FLOW_SWALLOW) {
 		if (s->p.seq != f->swallowed)
 			return SW_R_drop_order;
@@ -143,7 +169,9 @@ static __always_inline int on_segment(ctx_t *ctx, struct scratch *s, struct flow
 	if (f->flags & FLOW_TRANSLATED)
 		move_marks(s, f);
 	if (!s->p.payload && s->p.flags & TCP_FIN)
-		return on_fin(s, f);
+		return on_fin(ctx, s, f);
+	if (f->flags & FLOW_ENDED)
+		return SW_R_drop_ack;
 	if (!s->p.payload)
 		return f->flags & FLOW_TRANSLATED ? SW_R_keep_translated : SW_R_keep_followed;
 	if (f->flags & FLOW_SWALLOW)

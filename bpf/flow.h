@@ -22,6 +22,7 @@
 #define FLOW_TRANSLATED (1U << 3)
 #define FLOW_SWALLOW	(1U << 4) /* decided, the body is still coming in */
 #define FLOW_ANSWERED	(1U << 5) /* the client has not acknowledged the answer yet */
+#define FLOW_ENDED	(1U << 6) /* by us, before there was a socket */
 #define FLOW_ASKED	8	  /* from this bit on a byte: what the last shed request asked */
 
 struct exchange {

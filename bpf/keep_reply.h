@@ -89,7 +89,7 @@ __noinline int STAGE(send_reply)(ctx_t *ctx, int reason)
 		return SW_R_drop_failed;
 	turn_round(s);
 	r.answer = NULL;
-	r.flags = TCP_ACK;
+	r.flags = s->up_flags;
 	r.seq = s->up_seq;
 	r.ack = s->up_ack;
 	r.window = s->client_window;

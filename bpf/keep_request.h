@@ -35,6 +35,7 @@ static __always_inline int shed(struct scratch *s, struct flow *f, const struct 
 	f->flags &= ~(0xffU << FLOW_ASKED);
 	f->flags |= FLOW_TRANSLATED | asked(this_window()) << FLOW_ASKED;
 	s->up = s->facts.snd_una != s->facts.write_seq;
+	s->up_flags = TCP_ACK;
 	s->up_seq = s->facts.rcv_nxt;
 	s->up_ack = s->facts.write_seq;
 	if (end == f->to)
@@ -89,6 +90,7 @@ static __always_inline int may_shed(ctx_t *ctx, struct scratch *s, struct flow *
 				    const struct sw_listener *l)
 {
 	struct window *w;
+	int found;
 
 	if (s->p.flags & TCP_FIN)
 		return SW_R_keep_followed;
@@ -98,8 +100,10 @@ static __always_inline int may_shed(ctx_t *ctx, struct scratch *s, struct flow *
 		return SW_R_keep_followed;
 	if (is_exempt(l, &s->p))
 		return SW_R_pass_exempt;
-	if (STAGE(ask_socket)(ctx) || !s->facts.quiet ||
-	    s->facts.rcv_nxt != seq_to_socket(f, s->p.seq) ||
+	found = STAGE(ask_socket)(ctx);
+	/* One that waits for data before it is one (TCP_DEFER_ACCEPT) waits on. */
+	if (found > SOCKET_BEGINS || (found == SOCKET_BEGINS && !s->facts.unborn) ||
+	    !s->facts.quiet || s->facts.rcv_nxt != seq_to_socket(f, s->p.seq) ||
 	    s->facts.write_seq != ack_to_socket(f, s->p.ack) || s->facts.write_seq != f->x.out.at ||
 	    s->client_window << s->facts.scale < l->length)
 		return SW_R_keep_busy;

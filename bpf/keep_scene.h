@@ -24,6 +24,7 @@ struct facts {
 	__u8 quiet;   /* established, and nothing unread, unsent or under way */
 	__u8 fresh;   /* nothing was ever received */
 	__u8 spoke;   /* the last to send something was the server */
+	__u8 unborn;  /* it is yet to become a socket, when the handshake ends, or with data */
 };
 
 struct scratch { /* of a CPU: what every step knows */
@@ -40,6 +41,7 @@ struct scratch { /* of a CPU: what every step knows */
 	__u32 shedding, metered, cause, family, asked;
 	__u32 client_window;
 	__u32 up;	      /* an acknowledgement has to go up beside the reply */
+	__u8 up_flags;	      /* or what ends the socket */
 	__u32 up_seq, up_ack; /* with these numbers */
 };
 
@@ -69,6 +71,7 @@ static __always_inline void read_facts(struct tcp_sock *tcp, struct facts *f)
 	f->window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	f->scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.snd_wscale);
 	f->fresh = !tcp->bytes_received;
+	f->unborn = 0;
 	f->spoke =
 		tcp->bytes_sent && (__s32)(tcp->lsndtime - tcp->inet_conn.icsk_ack.lrcvtime) >= 0;
 	f->quiet = tcp->copied_seq == f->rcv_nxt && tcp->snd_nxt == f->write_seq &&
@@ -84,9 +87,13 @@ enum socket_kind {
 
 static __always_inline int read_begin(const struct tcp_request_sock *req, struct facts *f)
 {
+	const struct inet_request_sock *r = &req->req;
+
 	f->rcv_nxt = req->rcv_nxt;
-	f->write_seq = req->snt_isn + 1;
-	f->fresh = f->quiet = 1;
+	f->write_seq = f->snd_una = req->snt_isn + 1;
+	f->window = r->req.__req_common.skc_rcv_wnd >> BPF_CORE_READ_BITFIELD(r, rcv_wscale);
+	f->scale = BPF_CORE_READ_BITFIELD(r, snd_wscale);
+	f->fresh = f->quiet = f->unborn = 1;
 	return SOCKET_BEGINS;
 }
 

@@ -43,7 +43,21 @@ struct tcp_sock {
 	struct tcp_options_received rx_opt;
 } FIELDS;
 
+struct sock_common {
+	__u32 skc_rcv_wnd;
+} FIELDS;
+
+struct request_sock {
+	struct sock_common __req_common;
+} FIELDS;
+
+struct inet_request_sock {
+	struct request_sock req;
+	__u16 snd_wscale : 4, rcv_wscale : 4;
+} FIELDS;
+
 struct tcp_request_sock {
+	struct inet_request_sock req;
 	__u32 rcv_nxt, snt_isn;
 } FIELDS;
 
