@@ -107,6 +107,32 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 	cli_table_print(&t);
 }
 
+/* Where workers, or their load, are told for the whole fleet. */
+static void print_sources(const json_t *status, const json_t *before, double seconds)
+{
+	struct cli_table t = {0};
+	size_t i;
+	json_t *s;
+
+	if (!json_array_size(cli_list(status, "sources")))
+		return;
+	printf("\n");
+	CLI_ROW(&t, "SOURCE", "AT", "STATE", "HEARD", "MESSAGES", "DROPPED", "BAD", "ERRORS",
+		"LAST ERROR");
+	json_array_foreach (cli_list(status, "sources"), i, s) {
+		const json_t *old = json_array_get(cli_list(before, "sources"), i);
+		char age[32], messages[64], dropped[64], bad[64], errors[64];
+
+		CLI_ROW(&t, cli_text(s, "kind"), cli_text(s, "name"), cli_text(s, "state"),
+			cli_time(json_object_get(s, "age_ms"), age),
+			cli_rate(s, old, "messages", seconds, messages),
+			cli_rate(s, old, "dropped", seconds, dropped),
+			cli_rate(s, NULL, "bad", seconds, bad),
+			cli_rate(s, NULL, "errors", seconds, errors), cli_text(s, "error"));
+	}
+	cli_table_print(&t);
+}
+
 static void print_errors(const json_t *status)
 {
 	size_t i, j;
@@ -135,6 +161,7 @@ static void print_status(const json_t *status, const json_t *before, double seco
 	printf("\n");
 	print_listeners(status, before, seconds);
 	cli_print_slots(status, before, seconds);
+	print_sources(status, before, seconds);
 	print_errors(status);
 	fflush(stdout);
 }

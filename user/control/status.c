@@ -135,6 +135,24 @@ static json_t *heartbeat_json(const struct sw_live *live)
 			 "deadline_ms", (json_int_t)live->conf->deadline_ms);
 }
 
+/* Where workers, or their load, are told for the whole fleet. */
+static json_t *fleet_sources_json(const struct sw_live *live, uint64_t now_ms)
+{
+	json_t *out = json_array();
+	struct sw_live_source s;
+
+	for (size_t i = 0; live->source && live->source(live, i, &s); i++)
+		json_array_append_new(
+			out,
+			json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o}", "name",
+				  sw_json_text(s.name), "kind", s.kind, "state", s.state, "age_ms",
+				  sw_json_age(s.at_ms ? now_ms - s.at_ms : UINT64_MAX), "messages",
+				  (json_int_t)s.messages, "dropped", (json_int_t)s.dropped, "bad",
+				  (json_int_t)s.bad, "errors", (json_int_t)s.errors, "error",
+				  sw_json_text(s.error)));
+	return out;
+}
+
 json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 {
 	json_t *planes = json_array(), *listeners = json_array();
@@ -152,5 +170,6 @@ json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 	json_object_set_new(status, "listeners", listeners);
 	json_object_set_new(status, "leaving", leaving_json(live, now_ms));
 	json_object_set_new(status, "recount", recount_json(live));
+	json_object_set_new(status, "sources", fleet_sources_json(live, now_ms));
 	return status;
 }

@@ -42,6 +42,8 @@ static int copy(const struct sw_member *m, struct found *f)
 		f->name = NULL;
 	if (instance->address && !sw_parse_endpoint(instance->address, &f->at, NULL))
 		f->address = strdup(instance->address);
+	else
+		f->at.port = 0;
 	return f->name && f->namespace && f->component && f->endpoint && f->model &&
 			       !f->address == !f->at.port
 		       ? 0
