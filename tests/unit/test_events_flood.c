@@ -22,7 +22,7 @@ static atomic_ulong sent;
 struct flood {
 	pthread_t thread;
 	void *publisher;
-	uint64_t id;
+	uint64_t id, workers;
 };
 
 static void *run(void *arg)
@@ -34,26 +34,16 @@ static void *run(void *arg)
 			(struct event_of){.publisher = f->id,
 					  .sequence = i,
 					  .published_ms = i,
-					  .worker = i % WORKERS,
+					  .worker = i % f->workers,
 					  .used = i});
 	return NULL;
 }
 
-static void start(struct flood *f, void *publisher, uint64_t id)
+static void start(struct flood *f, void *publisher, uint64_t id, uint64_t workers)
 {
-	*f = (struct flood){.publisher = publisher, .id = id};
+	stop = false;
+	*f = (struct flood){.publisher = publisher, .id = id, .workers = workers};
 	assert_int_equal(pthread_create(&f->thread, NULL, run, f), 0);
-}
-
-static long resident_kb(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%*d %ld", &pages), 1);
-	fclose(f);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 /* ---- the beat of somebody else on the loop ---- */
@@ -91,7 +81,7 @@ static void a_flood_costs_neither_time_nor_memory(void **state)
 		assert_int_equal(sw_events_zmq(plane, address[i], false, &plane_error), 0);
 	await_subscribed(loud, "kv_metrics");
 	await_subscribed(quiet, "kv_metrics");
-	start(&flood, loud, 1);
+	start(&flood, loud, 1, 8);
 	plane_run_ms(FLOOD_MS / 3); /* queues are full now */
 	before_kb = resident_kb();
 	memset(&beat, 0, sizeof(beat));
@@ -120,10 +110,37 @@ static void a_flood_costs_neither_time_nor_memory(void **state)
 	publisher_free(quiet);
 }
 
+/* As when each load leads to much work. */
+static void slow_hearing_holds_nobody_up(void **state)
+{
+	const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+	struct event *timer = event_new(plane_base, -1, EV_PERSIST, on_beat, NULL);
+	struct flood flood;
+	char address[64];
+	void *loud = publisher_new(0, address);
+
+	(void)state;
+	assert_int_equal(sw_events_zmq(plane, address, false, &plane_error), 0);
+	await_subscribed(loud, "kv_metrics");
+	heard.slow_us = 1000;
+	memset(&beat, 0, sizeof(beat));
+	event_add(timer, &tick);
+	start(&flood, loud, 1, 100000);
+	plane_run_ms(FLOOD_MS / 2);
+	stop = true;
+	pthread_join(flood.thread, NULL);
+	print_message("latest beat %lu ms\n", (unsigned long)beat.latest_ms);
+	assert_true(heard.n > 50);
+	assert_true(beat.n > 5);
+	assert_in_range(beat.latest_ms, 0, TICK_MS + LATEST_MS);
+	event_free(timer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PUBLISHING_TEST(a_flood_costs_neither_time_nor_memory),
+		PUBLISHING_TEST(slow_hearing_holds_nobody_up),
 	};
 
 	sw_log_level(SW_ERROR);

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include <msgpack/sysdep.h>
@@ -26,6 +27,8 @@ static void on_event(void *arg, const struct sw_load_event *event)
 	(void)arg;
 	heard.n++;
 	heard.last = *event;
+	if (heard.slow_us)
+		usleep(heard.slow_us);
 }
 
 int publishing_setup(void **state)
@@ -166,6 +169,17 @@ void plane_run_ms(unsigned ms)
 
 	event_base_loopexit(plane_base, &tv);
 	event_base_dispatch(plane_base);
+}
+
+long resident_kb(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d %ld", &pages), 1);
+	fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 void await_heard(unsigned n)

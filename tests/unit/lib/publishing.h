@@ -21,6 +21,7 @@ extern struct sw_error plane_error;
 extern struct heard {
 	unsigned n; /* events since the test began */
 	struct sw_load_event last;
+	unsigned slow_us; /* that it takes to hear one */
 } heard;
 
 int publishing_setup(void **state);
@@ -49,6 +50,7 @@ void publish_frames(void *publisher, const struct frame *frames, size_t n);
 void publish(void *publisher, const char *topic, struct event_of e);
 
 void plane_run_ms(unsigned ms);
+long resident_kb(void);
 void await_heard(unsigned n); /* runs until as many have been heard since the test began */
 void await_subscribed(void *publisher, const char *topic); /* until the plane hears the publisher */
 /* The status at `index`; runs until its state is this one. */
