@@ -399,6 +399,17 @@ static void worker_netns(void **state)
 	sw_config_free(c);
 }
 
+static void pushed_workers(void **state)
+{
+	struct sw_config *c = conf_good(WORKER("name: w0, data_parallel_size: 2"));
+
+	(void)state;
+	assert_string_equal(c->pools[0].workers[0].name, "w0");
+	assert_null(c->pools[0].workers[0].source.url);
+	assert_int_equal(c->pools[0].workers[0].dp_size, 2);
+	sw_config_free(c);
+}
+
 static void aliases(void **state)
 {
 	struct sw_config *c = conf_good("pools:\n"
@@ -420,6 +431,7 @@ int main(void)
 		cmocka_unit_test(presets),	 cmocka_unit_test(body_shapes),
 		cmocka_unit_test(status_order),	 cmocka_unit_test(paths),
 		cmocka_unit_test(two_on_a_port), cmocka_unit_test(worker_netns),
+		cmocka_unit_test(pushed_workers),
 		cmocka_unit_test(aliases),
 	};
 

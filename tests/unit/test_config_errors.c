@@ -80,9 +80,12 @@ static void schema(void **state)
 					 "where a pool has steer: connect"},
 		{"\n\npools:\n  - engine: vllm\nlisteners: []\n",
 		 "c.yaml:4: pools[0].name: missing; it has to be given"},
-		{WORKER("name: x"),
+		{WORKER("share: 0.5"),
 		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given, or worker_id, or "
-		 "address in a pool that is steered or counts connections"},
+		 "address in a pool that is steered or counts connections, or name alone where the "
+		 "load is pushed"},
+		{WORKER("name: x, kv_total: 7, period_ms: 100"),
+		 "c.yaml:3: pools[0].workers[0].period_ms: never used; allowed: with scrape"},
 		{"interfaces: eth0\n" POOL(""),
 		 "c.yaml:1: interfaces: not a list; allowed: [ITEM, ...]"},
 		{"interfaces: [[eth0]]\n" POOL(""),

@@ -422,8 +422,9 @@ static void mistakes_of_workers(void **state)
 	BAD_WORKER("{address: \"10.0.0.6:8000\", " keys "}",                                       \
 		   key ": never used; allowed: with scrape")
 	static const struct conf_mistake table[] = {
-		BAD_WORKER("{name: x}", "scrape: missing; it has to be given, or worker_id, or "
-					"address in a pool that is steered or counts connections"),
+		BAD_WORKER("{name: x}",
+			   "name: without an address nothing can be steered to it; give address: "
+			   "ADDR:PORT beside it"),
 		BAD_WORKER("{address: \"h:80\"}",
 			   "address: 'h:80' is not an address and port; allowed: ADDR:PORT or "
 			   "[ADDR6]:PORT, one address and no host name"),

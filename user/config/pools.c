@@ -192,8 +192,11 @@ static void check_busy(const struct sw_place *at, const struct sw_pool_conf *p)
 	if (at->build->err || !p->n_workers)
 		return;
 	for (size_t i = 0; i < p->n_workers; i++) {
-		read |= p->workers[i].source.url || p->workers[i].has_worker_id;
-		capped |= p->workers[i].engine_limit != 0;
+		const struct sw_worker_conf *w = &p->workers[i];
+
+		/* one that has nothing but a name is pushed */
+		read |= w->source.url || w->has_worker_id || !w->at.port;
+		capped |= w->engine_limit != 0;
 	}
 	if (p->limits.set & ~CAPS && !read)
 		sw_warn(at, "thresholds",

@@ -133,9 +133,10 @@ static void resolve_count(const struct sw_config *c, const struct route *r)
 		       "never used; allowed: where every worker has a limit, such as "
 		       "engine_request_limit");
 	for (size_t i = 0; i < r->pool->n_workers; i++) {
+		const struct sw_worker_conf *w = &r->pool->workers[i];
 		struct sw_place at = sw_part(&r->at, "workers[%zu]", i);
 
-		if (!r->pool->workers[i].source.url && !r->pool->workers[i].has_worker_id)
+		if (!w->source.url && !w->has_worker_id && w->at.port)
 			sw_bad(&at, "scrape",
 			       "missing; without it or worker_id this pool would have to be "
 			       "steered, or count connections");
@@ -152,7 +153,7 @@ static void check_addresses(const struct route *r)
 		struct sw_place at = sw_part(&r->at, "workers[%zu]", i);
 
 		if (!p->workers[i].at.port && !p->workers[i].source.url)
-			sw_bad(&at, "worker_id",
+			sw_bad(&at, p->workers[i].has_worker_id ? "worker_id" : "name",
 			       "without an address nothing can be steered to it; give address: "
 			       "ADDR:PORT beside it");
 		else if (!p->workers[i].at.port)

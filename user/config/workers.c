@@ -91,7 +91,7 @@ static void check_unused(const struct sw_place *at, const struct sw_doc_worker *
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (fields[i].text && !(fields[i].of_ranks && d->worker_id))
+		if (fields[i].text && !(fields[i].of_ranks && (d->worker_id || d->name)))
 			sw_bad(at, fields[i].key, "never used; allowed: with scrape");
 	if (d->series)
 		sw_bad(at, "series", "never used; allowed: with scrape");
@@ -202,10 +202,10 @@ static void build_address(const struct sw_place *at, const char *text, struct sw
 static void build_worker(const struct sw_place *at, const struct sw_doc_worker *d, int engine,
 			 const struct owner *pool, struct sw_worker_conf *w)
 {
-	if (!d->scrape && !d->address && !d->worker_id)
+	if (!d->scrape && !d->address && !d->worker_id && !d->name)
 		sw_bad(at, "scrape",
 		       "missing; it has to be given, or worker_id, or address in a pool that is "
-		       "steered or counts connections");
+		       "steered or counts connections, or name alone where the load is pushed");
 	w->name = sw_take_name(at, "name", d->name);
 	build_source(at, d, engine, w);
 	w->has_worker_id = d->worker_id != NULL;

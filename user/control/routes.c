@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What can be asked of the control interface, and short answers. What a route shows is in status.c,
- * metrics.c and hub.c, what it changes in operate.c and thresholds.c. */
+ * metrics.c, history.c and hub.c, what it changes in operate.c and thresholds.c. */
 #include <event2/buffer.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "control/history.h"
 #include "control/hub.h"
 #include "control/metrics.h"
 #include "control/operate.h"
+#include "control/push.h"
 #include "control/reply.h"
 #include "control/serve.h"
 #include "control/status.h"
@@ -96,6 +98,19 @@ static void get_metrics(struct sw_control *c, struct evhttp_request *req)
 	evbuffer_free(out);
 }
 
+static void get_history(struct sw_control *c, struct evhttp_request *req)
+{
+	struct evbuffer *out = evbuffer_new();
+
+	if (!out)
+		return evhttp_send_error(req, 500, NULL);
+	sw_history_write(c->live->history, out);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type",
+			  "application/json");
+	evhttp_send_reply(req, 200, NULL, out);
+	evbuffer_free(out);
+}
+
 static void get_events(struct sw_control *c, struct evhttp_request *req)
 {
 	sw_hub_join(c->live->hub, req);
@@ -128,6 +143,26 @@ static void get_page(struct sw_control *c, struct evhttp_request *req)
 	sw_web_page(req);
 }
 
+static void post_load(struct sw_control *c, struct evhttp_request *req)
+{
+	json_t *body = sw_serve_body(req);
+	struct sw_push *loads = NULL;
+	struct sw_error err = {0};
+	size_t n = 0;
+	int status;
+
+	if (!body)
+		return;
+	status = sw_push_read(c->live, body, &loads, &n, &err);
+	json_decref(body);
+	for (size_t i = 0; i < n && !status && c->told; i++)
+		c->told(loads[i].worker, loads[i].n, loads[i].reports);
+	sw_push_free(loads, n);
+	if (status)
+		return sw_reply_error(req, status, err.text);
+	sw_reply_json(req, 200, json_pack("{s:I}", "loads", (json_int_t)n));
+}
+
 static void post_force(struct sw_control *c, struct evhttp_request *req)
 {
 	operate(c, req, true);
@@ -157,7 +192,9 @@ static const struct route {
 	{EVHTTP_REQ_GET, "/v1/explain", get_explain, GUARDED, SW_BODY_LIMIT},
 	{EVHTTP_REQ_GET, "/v1/pools", get_pools, GUARDED, SW_BODY_LIMIT},
 	{EVHTTP_REQ_GET, "/v1/workers", get_workers, GUARDED, SW_BODY_LIMIT},
+	{EVHTTP_REQ_GET, "/v1/history", get_history, GUARDED, SW_BODY_LIMIT},
 	{EVHTTP_REQ_GET, "/v1/events", get_events, GUARDED, SW_BODY_LIMIT},
+	{EVHTTP_REQ_POST, "/v1/load", post_load, GUARDED, SW_LOAD_LIMIT},
 	{EVHTTP_REQ_POST, "/v1/force", post_force, GUARDED, SW_BODY_LIMIT},
 	{EVHTTP_REQ_POST, "/v1/drain", post_drain, GUARDED, SW_BODY_LIMIT},
 	{EVHTTP_REQ_GET, "/busy_threshold", sw_get_busy_threshold, GUARDED, SW_BODY_LIMIT},

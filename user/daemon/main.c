@@ -66,6 +66,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	sw_planes_tick(&d->live);
 	sw_pools_tick(&d->live);
 	sw_shed_second(&d->live);
+	sw_history_second(d->live.history, &d->live);
 	if (d->look || d->seconds % SERVER_CHECK_S == 0)
 		sw_planes_look_for_servers(&d->live);
 	d->look = false;
