@@ -163,16 +163,17 @@ static void what_decides_over_a_worker(void **state)
 
 static void rates(void **state)
 {
-	const char *status = "{\"pools\":[{\"name\":\"a\"},{\"name\":\"b\"}]}";
+	const char *status = "{\"pools\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"d\"}]}";
 
 	(void)state;
 	/* Their last entries are of the same second */
-	show(status, "{\"period_ms\":500,\"pools\":[{\"name\":\"a\",\"shed\":[1,2,3]},"
-		     "{\"name\":\"b\",\"shed\":[7,8,9,10]},{\"name\":\"c\",\"shed\":[100]}]}");
+	show(status,
+	     "{\"period_ms\":500,\"pools\":[{\"name\":\"a\",\"shed\":[1,2,3]},"
+	     "{\"name\":\"b\",\"shed\":[7,8,9,10]},{\"name\":\"c\",\"shed\":[100]},{\"name\":\"d\",\"shed\":[1]}]}");
 	assert_true(top_rate(&model.pools[0].shed) == 6);
 	assert_true(top_rate(&model.pools[1].shed) == 20);
 	assert_int_equal(model.shed.n, 4);
-	assert_true(model.shed.value[0] == 14 && model.shed.value[3] == 26);
+	assert_true(model.shed.value[0] == 14 && model.shed.value[3] == 28);
 	show(status, NULL);
 	assert_true(isnan(top_rate(&model.shed)));
 }
@@ -189,6 +190,18 @@ static void reasons(void **state)
 	     "\"cap\":24},\"workers\":[{\"name\":\"w\"}]}]}",
 	     NULL);
 	shows("no free slot: 24 of 24 in use");
+}
+
+static void texts_are_cut(void **state)
+{
+	(void)state;
+	assert_true(cv_start(&canvas, 10, 1, false));
+	assert_int_equal(cv_text(&canvas, 0, 0, 4, CV_PLAIN, "東京都"), 3);
+	cv_text(&canvas, 5, 0, 20, CV_PLAIN, "to the edge");
+	assert_string_equal(canvas.cells[2].text, "…"); /* half of a wide one is not shown */
+	assert_string_equal(canvas.cells[8].text, "t");
+	assert_string_equal(canvas.cells[9].text, "…");
+	assert_int_equal(cv_text(&canvas, 10, 0, 5, CV_PLAIN, "x"), 0);
 }
 
 static void numbers(void **state)
@@ -223,6 +236,7 @@ int main(void)
 		TEST(what_decides_over_a_worker),
 		TEST(rates),
 		TEST(reasons),
+		TEST(texts_are_cut),
 		TEST(numbers),
 	};
 

@@ -150,6 +150,16 @@ static void ask(struct top *t)
 	t->next_ms = sw_now_ms() + t->o->interval_ms;
 }
 
+/* Until there may be something to do: at most a second, which is what "gone for" counts in. */
+static int pause_ms(const struct top *t)
+{
+	const uint64_t now_ms = sw_now_ms();
+
+	if (t->view.paused || feed_waits(t->feed, FEED_STATUS) || t->next_ms > now_ms + 1000)
+		return 1000;
+	return t->next_ms > now_ms ? (int)(t->next_ms - now_ms) : 0;
+}
+
 static int step(struct top *t, bool *quit)
 {
 	struct feed_answer answer;
@@ -162,7 +172,7 @@ static int step(struct top *t, bool *quit)
 		return -ENOMEM;
 	screen_show(&t->canvas);
 	ask(t);
-	feed_wait(t->feed, STDIN_FILENO, 200);
+	feed_wait(t->feed, STDIN_FILENO, pause_ms(t));
 	while (feed_take(t->feed, &kind, &answer))
 		if (take_answer(t, kind, &answer))
 			return -ENOMEM;
