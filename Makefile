@@ -112,7 +112,7 @@ $(FUZZERS:%=$(BUILD)/tests/%): %: %.o $(LIB)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # They have a kernel of their own in place of user/kernel's
-$(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown): LDFLAGS += -Wl,--allow-multiple-definition
+$(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown shed): LDFLAGS += -Wl,--allow-multiple-definition
 
 # ---- programs of the tests themselves: slots in a form that can be called, and a wire that loses --
 $(BUILD)/packet/%.bpf.o: tests/packet/%.bpf.c
