@@ -506,6 +506,7 @@ static void credits_follow_reports(void **state)
 	assert_int_equal(row->flags, SW_WF_ROW | SW_WF_CREDIT);
 	sw_slots_credit(&steering, &pools[2], 10000);
 	assert_int_equal(row->cap, 18);
+	workers[2][0].load.n_ranks = workers[2][1].load.n_ranks = 1;
 	workers[2][0].load.rank[0].value[SW_SIG_RUNNING] = 3;
 	workers[2][0].load.rank[0].value[SW_SIG_WAITING] = 2;
 	sw_slots_credit(&steering, &pools[2], 11000);

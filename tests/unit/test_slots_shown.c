@@ -145,6 +145,7 @@ static void make_live(void)
 	workers[0].busy_since_ms = now_ms - BUSY_MS;
 	workers[1].suspect_since_ms = now_ms - SUSPECT_MS;
 	workers[2].drain_since_ms = now_ms - DRAIN_MS;
+	workers[5].load.n_ranks = 1;
 	workers[5].load.rank[0].value[SW_SIG_RUNNING] = 3;
 	workers[5].load.rank[0].value[SW_SIG_WAITING] = 2;
 }

@@ -52,7 +52,7 @@ static uint64_t reported(const struct sw_live_pool *p)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < p->n_workers; i++)
-		for (unsigned r = 0; r < SW_MAX_RANKS; r++)
+		for (unsigned r = 0; r < sw_worker_ranks(&p->workers[i]->load); r++)
 			n += p->workers[i]->load.rank[r].value[SW_SIG_RUNNING] +
 			     p->workers[i]->load.rank[r].value[SW_SIG_WAITING];
 	return n;

@@ -328,7 +328,7 @@ static uint64_t in_flight(const struct sw_live_worker *w)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < SW_MAX_RANKS; i++)
+	for (unsigned i = 0; i < sw_worker_ranks(&w->load); i++)
 		n += w->load.rank[i].value[SW_SIG_RUNNING] + w->load.rank[i].value[SW_SIG_WAITING];
 	return n;
 }

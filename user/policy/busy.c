@@ -37,6 +37,8 @@ int sw_worker_report(struct sw_worker *w, const struct sw_limits *l, const struc
 	}
 	rank = &w->rank[index];
 	rank->seen = true;
+	if (index >= w->n_ranks)
+		w->n_ranks = index + 1;
 	for (int s = 0; s < SW_SIGNALS; s++) {
 		if (!(r->have & SW_BIT(s)))
 			continue;
@@ -115,7 +117,7 @@ bool sw_worker_eval(struct sw_worker *w, const struct sw_limits *l, const struct
 	bool all_busy = w->dp_size <= SW_MAX_RANKS;
 	bool any = false, loaded = false;
 
-	for (unsigned i = 0; i < SW_MAX_RANKS; i++) {
+	for (unsigned i = 0; i < sw_worker_ranks(w); i++) {
 		struct sw_rank *r = &w->rank[i];
 
 		if (!sw_rank_counts(w, i))

@@ -98,6 +98,7 @@ struct sw_worker {
 	uint32_t start_rank; /* data_parallel_start_rank */
 	int32_t dp_size;     /* data_parallel_size; -1: not known, the ranks seen so far count */
 	struct sw_rank rank[SW_MAX_RANKS]; /* index: rank - start_rank */
+	unsigned n_ranks;		   /* one past the last index that was ever reported */
 	uint64_t reported_ms;		   /* last load of any rank; 0: none yet */
 	uint32_t worker_over;		   /* worker-level limits over at the last evaluation */
 	uint64_t worker_over_since[SW_LIMITS];
@@ -111,6 +112,9 @@ void sw_worker_init(struct sw_worker *w, uint32_t start_rank, int32_t dp_size);
  * decode latch moves here, as each signal arrives. */
 int sw_worker_report(struct sw_worker *w, const struct sw_limits *l, const struct sw_report *r,
 		     uint64_t now_ms);
+
+/* One past the last index of `rank` that was reported or is declared: all that tell anything. */
+unsigned sw_worker_ranks(const struct sw_worker *w);
 
 /* Evaluates all thresholds at `now_ms`, sets busy and stale of ranks and worker, and returns busy.
  */

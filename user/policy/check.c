@@ -12,6 +12,15 @@ bool sw_limit_of_worker(enum sw_limit limit)
 	return limit >= SW_LIM_QUEUED_REQS;
 }
 
+unsigned sw_worker_ranks(const struct sw_worker *w)
+{
+	unsigned declared = w->dp_size > 0 ? (unsigned)w->dp_size : 0;
+
+	if (declared > SW_MAX_RANKS)
+		declared = SW_MAX_RANKS;
+	return declared > w->n_ranks ? declared : w->n_ranks;
+}
+
 bool sw_rank_counts(const struct sw_worker *w, unsigned index)
 {
 	return w->dp_size < 0 ? w->rank[index].seen : index < (uint32_t)w->dp_size;
@@ -80,7 +89,7 @@ struct sw_reading sw_read_worker(const struct sw_worker *w, enum sw_limit limit,
 	struct sw_reading live = {.signal = first, .age_ms = UINT64_MAX, .fresh = true};
 	struct sw_reading known = {.signal = first, .age_ms = UINT64_MAX};
 
-	for (unsigned i = 0; i < SW_MAX_RANKS; i++) {
+	for (unsigned i = 0; i < sw_worker_ranks(w); i++) {
 		if (!sw_rank_counts(w, i))
 			continue;
 		for (int s = 0; s < SW_SIGNALS; s++) {

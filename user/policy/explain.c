@@ -92,7 +92,7 @@ size_t sw_worker_explain(const struct sw_worker *w, const struct sw_limits *l,
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < SW_MAX_RANKS; i++) {
+	for (unsigned i = 0; i < sw_worker_ranks(w); i++) {
 		if (!sw_rank_counts(w, i))
 			continue;
 		for (int limit = 0; limit < SW_LIMITS; limit++) {
