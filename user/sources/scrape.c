@@ -12,7 +12,17 @@
 
 #define DEFAULT_PERIOD_MS 250
 
+/* After each transfer libcurl walks through all connections and names that a multi handle has, so
+ * that a thousand pages on one would cost a million steps. */
+#define PAGES_OF_A_LOOP 32
+
 struct page;
+
+struct loop {
+	LIST_ENTRY(loop) link;
+	struct sw_curl_loop *curl;
+	unsigned n_pages;
+};
 
 struct target {
 	TAILQ_ENTRY(target) link;
@@ -27,7 +37,7 @@ struct target {
 
 struct page {
 	LIST_ENTRY(page) link;
-	struct sw_scraper *scraper;
+	struct loop *loop;
 	struct sw_target conf; /* how it is fetched; strings are owned */
 	struct timeval period;
 	struct event *tick;
@@ -39,11 +49,29 @@ struct page {
 
 struct sw_scraper {
 	struct event_base *base;
-	struct sw_curl_loop *loop;
+	LIST_HEAD(, loop) loops;
 	LIST_HEAD(, page) pages;
-	unsigned n_pages;
 	int last_id;
 };
+
+/* ---- loops ---- */
+
+/* One with room for another page; an empty one is kept for the next. NULL: no memory. */
+static struct loop *find_loop(struct sw_scraper *s)
+{
+	struct loop *l;
+
+	LIST_FOREACH (l, &s->loops, link)
+		if (l->n_pages < PAGES_OF_A_LOOP)
+			return l;
+	l = calloc(1, sizeof(*l));
+	if (!l || sw_curl_loop_new(&l->curl, s->base, sw_fetch_done)) {
+		free(l);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&s->loops, l, link);
+	return l;
+}
 
 /* ---- pages ---- */
 
@@ -65,7 +93,7 @@ static void drop_page(struct page *p)
 	if (p->telling || !TAILQ_EMPTY(&p->targets))
 		return;
 	LIST_REMOVE(p, link);
-	sw_curl_loop_keep(p->scraper->loop, --p->scraper->n_pages);
+	sw_curl_loop_keep(p->loop->curl, --p->loop->n_pages);
 	free_page(p);
 }
 
@@ -155,12 +183,15 @@ int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_e
 {
 	struct sw_scraper *s = calloc(1, sizeof(*s));
 
-	if (!s || sw_curl_loop_new(&s->loop, base, sw_fetch_done)) {
+	if (s) {
+		s->base = base;
+		LIST_INIT(&s->loops);
+		LIST_INIT(&s->pages);
+	}
+	if (!s || !find_loop(s)) {
 		free(s);
 		return sw_fail(err, -ENOMEM, "cannot set up scraping: out of memory");
 	}
-	s->base = base;
-	LIST_INIT(&s->pages);
 	*out = s;
 	return 0;
 }
@@ -181,7 +212,7 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 
 	if (!p)
 		return sw_fail(err, -ENOMEM, "out of memory");
-	p->scraper = s;
+	p->loop = find_loop(s);
 	TAILQ_INIT(&p->targets);
 	p->period = (struct timeval){.tv_sec = period / 1000, .tv_usec = period % 1000 * 1000};
 	p->conf = *conf;
@@ -192,15 +223,15 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 						conf->bearer_token_file) &
 				      copy_text(&p->conf.ca_file, conf->ca_file) &
 				      copy_text(&p->conf.netns, conf->netns) &&
-			      p->tick
-		      ? sw_fetch_new(&p->fetch, s->loop, conf, on_page, p, err)
+			      p->tick && p->loop
+		      ? sw_fetch_new(&p->fetch, p->loop->curl, conf, on_page, p, err)
 		      : sw_fail(err, -ENOMEM, "out of memory");
 	if (ret) {
 		free_page(p);
 		return ret;
 	}
 	LIST_INSERT_HEAD(&s->pages, p, link);
-	sw_curl_loop_keep(s->loop, ++s->n_pages);
+	sw_curl_loop_keep(p->loop->curl, ++p->loop->n_pages);
 	*out = p;
 	return 0;
 }
@@ -302,6 +333,12 @@ void sw_scraper_free(struct sw_scraper *s)
 		return;
 	while (!LIST_EMPTY(&s->pages))
 		remove_target(TAILQ_FIRST(&LIST_FIRST(&s->pages)->targets));
-	sw_curl_loop_free(s->loop);
+	while (!LIST_EMPTY(&s->loops)) {
+		struct loop *l = LIST_FIRST(&s->loops);
+
+		LIST_REMOVE(l, link);
+		sw_curl_loop_free(l->curl);
+		free(l);
+	}
 	free(s);
 }
