@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/clock.h"
 #include "control/control.h"
@@ -290,11 +291,25 @@ static void stop(struct daemon *d)
 	sw_config_free(live->conf);
 }
 
+/* Workers' pages, publishers of events, followers and responders have connections, thousands of them
+ * where there are many. */
+static void allow_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= files.rlim_max)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static int run(struct daemon *d)
 {
 	struct sw_error err = {0};
-	int e = start(d, &err);
+	int e;
 
+	allow_files();
+	e = start(d, &err);
 	if (!e) {
 		sw_log(SW_INFO, "spillwayd %s: %zu listeners, %zu pools, control on %s", SW_VERSION,
 		       d->live.conf->n_listeners, d->live.conf->n_pools, d->live.conf->control);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -64,7 +63,6 @@ static int try_opening(struct sw_live *live, const struct sw_config *c, struct s
 
 static int open_steer(struct sw_steering *s, const struct sw_config *c, struct sw_error *err)
 {
-	struct rlimit files;
 	int e;
 
 	s->found = is_pinned(c);
@@ -81,10 +79,6 @@ static int open_steer(struct sw_steering *s, const struct sw_config *c, struct s
 		return 0;
 	}
 	sw_slots_read(s);
-	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max; /* for the responders' connections */
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 	return 0;
 }
 
