@@ -155,7 +155,7 @@ static void a_model_is_one_series(void **state)
 static void each_source_has_its_own(void **state)
 {
 	struct sw_feed two[] = {
-		{.kind = SW_FEED_EVENTS, .publisher = 7, .told = 3, .at_ms = NOW_MS - 1500},
+		{.kind = SW_FEED_EVENTS, .publisher = 0xab, .told = 3, .at_ms = NOW_MS - 1500},
 		{.kind = SW_FEED_PUSH, .told = 9, .failures = 4},
 	};
 
@@ -165,10 +165,42 @@ static void each_source_has_its_own(void **state)
 	workers[0].n_feeds = 2;
 	write_page(NOW_MS);
 #define SOURCE "{pool=\"a\",worker=\"10.0.0.0:8000\",kind="
-	has("\nspillway_source_age_seconds" SOURCE "\"events\",publisher=\"7\"} 1.5\n");
-	has("\nspillway_source_reports_total" SOURCE "\"events\",publisher=\"7\"} 3\n");
+	has("\nspillway_source_age_seconds" SOURCE "\"events\",publisher=\"ab\"} 1.5\n");
+	has("\nspillway_source_reports_total" SOURCE "\"events\",publisher=\"ab\"} 3\n");
 	has("\nspillway_source_failures_total" SOURCE "\"push\",publisher=\"\"} 4\n");
 	has_not("spillway_source_age_seconds" SOURCE "\"push\""); /* told no load yet */
+}
+
+static bool fleet(const struct sw_live *l, size_t index, struct sw_live_source *out)
+{
+	(void)l;
+	*out = (struct sw_live_source){.kind = "zmq",
+				       .name = index ? "tcp://b:1" : "tcp://a:1",
+				       .state = index ? "failing" : "ok",
+				       .at_ms = index ? 0 : NOW_MS - 250,
+				       .messages = 7,
+				       .dropped = 3,
+				       .bad = 2,
+				       .errors = index,
+				       .error = ""};
+	return index < 2;
+}
+
+static void sources_of_the_fleet_are_shown(void **state)
+{
+	(void)state;
+	make(1);
+	live.source = fleet;
+	write_page(NOW_MS);
+	live.source = NULL;
+	has("\nspillway_fleet_source_up{kind=\"zmq\",name=\"tcp://a:1\"} 1\n");
+	has("\nspillway_fleet_source_up{kind=\"zmq\",name=\"tcp://b:1\"} 0\n");
+	has("\nspillway_fleet_source_age_seconds{kind=\"zmq\",name=\"tcp://a:1\"} 0.25\n");
+	has_not("spillway_fleet_source_age_seconds{kind=\"zmq\",name=\"tcp://b:1\"}");
+	has("\nspillway_fleet_source_messages_total{kind=\"zmq\",name=\"tcp://b:1\"} 7\n");
+	has("\nspillway_fleet_source_dropped_total{kind=\"zmq\",name=\"tcp://b:1\"} 3\n");
+	has("\nspillway_fleet_source_bad_total{kind=\"zmq\",name=\"tcp://b:1\"} 2\n");
+	has("\nspillway_fleet_source_errors_total{kind=\"zmq\",name=\"tcp://b:1\"} 1\n");
 }
 
 /* The pool's own, which the API changes, and not the configuration's. */
@@ -292,6 +324,7 @@ int main(void)
 		cmocka_unit_test(what_is_too_old_is_no_sample),
 		cmocka_unit_test(a_model_is_one_series),
 		cmocka_unit_test(each_source_has_its_own),
+		cmocka_unit_test(sources_of_the_fleet_are_shown),
 		cmocka_unit_test(checks_are_of_the_pools_limits),
 		cmocka_unit_test(a_late_heartbeat_is_seen_for_a_minute_or_two),
 		cmocka_unit_test(no_series_is_there_twice),

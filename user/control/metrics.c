@@ -138,6 +138,7 @@ void sw_metrics_write(const struct sw_live *live, uint64_t now_ms, struct evbuff
 	plane_series(&p);
 	pool_series(&p);
 	sw_metrics_write_workers(&p);
+	sw_metrics_write_sources(&p);
 	sw_metrics_write_slots(&p);
 	sw_metrics_write_listeners(&p, rows, n);
 	sw_metrics_write_dynamo(&p, rows, n);

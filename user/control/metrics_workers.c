@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The part of the metrics page that is about workers: their state, who tells their load, and each
- * threshold beside what is measured; see page.h. */
-#include <inttypes.h>
+/* The part of the metrics page that is about workers: their state, and each threshold beside what
+ * is measured; see page.h. Who tells their load is in metrics_sources.c. */
 #include <math.h>
 #include <stdio.h>
 
@@ -46,52 +45,6 @@ static void worker_series(struct sw_page *p, const char *name, const char *type,
 			sw_page_sample(p, value(pool->workers[j]), "pool", pool->conf->name,
 				       "worker", pool->workers[j]->conf->name, NULL);
 	}
-}
-
-/* ---- sources ----------------------------------------------------------------------------- */
-
-static double age(const struct sw_feed *f, uint64_t now_ms)
-{
-	return f->at_ms ? (double)(now_ms - f->at_ms) / 1e3 : NAN;
-}
-
-static double told(const struct sw_feed *f, uint64_t now_ms)
-{
-	(void)now_ms;
-	return (double)f->told;
-}
-
-static double failures(const struct sw_feed *f, uint64_t now_ms)
-{
-	(void)now_ms;
-	return (double)f->failures;
-}
-
-static void feed_samples(struct sw_page *p, const struct sw_live_worker *w,
-			 double (*value)(const struct sw_feed *f, uint64_t now_ms))
-{
-	for (size_t i = 0; i < w->n_feeds; i++) {
-		const struct sw_feed *f = &w->feeds[i];
-		double v = value(f, p->now_ms);
-		char publisher[24] = "";
-
-		if (f->kind == SW_FEED_EVENTS)
-			snprintf(publisher, sizeof(publisher), "%" PRIu64, f->publisher);
-		if (isfinite(v))
-			sw_page_sample(p, v, "pool", w->pool->conf->name, "worker", w->conf->name,
-				       "kind", sw_feed_kind_name(f->kind), "publisher", publisher,
-				       NULL);
-	}
-}
-
-/* One value for each feed of each worker. */
-static void feed_series(struct sw_page *p, const char *name, const char *type, const char *help,
-			double (*value)(const struct sw_feed *f, uint64_t now_ms))
-{
-	sw_page_series(p, name, type, help);
-	for (size_t i = 0; i < p->live->n_pools; i++)
-		for (size_t j = 0; j < p->live->pools[i].n_workers; j++)
-			feed_samples(p, p->live->pools[i].workers[j], value);
 }
 
 /* ---- thresholds -------------------------------------------------------------------------- */
@@ -171,11 +124,5 @@ void sw_metrics_write_workers(struct sw_page *p)
 		      "1 while the worker is given no new connections.", draining);
 	worker_series(p, "spillway_reports_dropped_total", "counter",
 		      "Reports of ranks that the worker does not have.", dropped);
-	feed_series(p, "spillway_source_age_seconds", "gauge",
-		    "Time since this source last told the worker's load.", age);
-	feed_series(p, "spillway_source_reports_total", "counter",
-		    "Times that this source was read or told something.", told);
-	feed_series(p, "spillway_source_failures_total", "counter",
-		    "Of those, times that it was no load.", failures);
 	check_series(p);
 }

@@ -39,8 +39,10 @@ struct sw_listener_row {
 	struct sw_totals totals;
 };
 
-/* Workers: their state, who tells their load, and each threshold that it is held against. */
+/* Workers: their state, and each threshold that they are held against. */
 void sw_metrics_write_workers(struct sw_page *p);
+/* Who tells workers and their load. */
+void sw_metrics_write_sources(struct sw_page *p);
 /* Slots of workers and pools, and what became of new connections. */
 void sw_metrics_write_slots(struct sw_page *p);
 /* What the programs on interfaces did: a row for each listener of the configuration. */
