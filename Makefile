@@ -44,7 +44,7 @@ DEPS_TEST  := libcmocka-dev clang-14 clang-format-19 cppcheck shellcheck jq ngin
               hey nodejs python3 python3-requests python3-httpx python3-aiohttp python3-zmq \
               python3-msgpack nats-server etcd-server prometheus iproute2 ethtool \
               tcpdump procps openssl tmux util-linux qemu-system-x86 busybox-static kmod cpio xz-utils zstd \
-              lz4 libasan8 libubsan1 libclang-rt-19-dev
+              lz4 libasan8 libubsan1 chromium libclang-rt-19-dev
 obj       = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 
 .DEFAULT_GOAL := all
