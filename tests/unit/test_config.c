@@ -399,6 +399,31 @@ static void worker_netns(void **state)
 	sw_config_free(c);
 }
 
+static void control_over_tcp(void **state)
+{
+#define TCP(at)                                                                                    \
+	"control_tcp: \"" at "\"\ncontrol_token_file: /t\npools: [{name: a}]\n"                    \
+	"listeners: [{listen: 1}]\n"
+	static const struct {
+		const char *text;
+		uint8_t addr[16];
+	} rows[] = {
+		{TCP("0.0.0.0:9300"), {[10] = 0xff, [11] = 0xff}},
+		{TCP("127.0.0.1:9300"), {[10] = 0xff, 0xff, 127, 0, 0, 1}},
+		{TCP("[::]:9300"), {0}},
+		{TCP("[::1]:9300"), {[15] = 1}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sw_config *c = conf_good(rows[i].text);
+
+		assert_int_equal(c->control_tcp.port, 9300);
+		assert_memory_equal(c->control_tcp.addr, rows[i].addr, 16);
+		sw_config_free(c);
+	}
+}
+
 static void pushed_workers(void **state)
 {
 	struct sw_config *c = conf_good(WORKER("name: w0, data_parallel_size: 2"));
@@ -426,12 +451,12 @@ static void aliases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	 cmocka_unit_test(example),
-		cmocka_unit_test(documented),	 cmocka_unit_test(threshold_names),
-		cmocka_unit_test(presets),	 cmocka_unit_test(body_shapes),
-		cmocka_unit_test(status_order),	 cmocka_unit_test(paths),
-		cmocka_unit_test(two_on_a_port), cmocka_unit_test(worker_netns),
-		cmocka_unit_test(pushed_workers),
+		cmocka_unit_test(defaults),	    cmocka_unit_test(example),
+		cmocka_unit_test(documented),	    cmocka_unit_test(threshold_names),
+		cmocka_unit_test(presets),	    cmocka_unit_test(body_shapes),
+		cmocka_unit_test(status_order),	    cmocka_unit_test(paths),
+		cmocka_unit_test(two_on_a_port),    cmocka_unit_test(worker_netns),
+		cmocka_unit_test(control_over_tcp), cmocka_unit_test(pushed_workers),
 		cmocka_unit_test(aliases),
 	};
 

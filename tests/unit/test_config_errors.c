@@ -80,6 +80,9 @@ static void schema(void **state)
 					 "where a pool has steer: connect"},
 		{"\n\npools:\n  - engine: vllm\nlisteners: []\n",
 		 "c.yaml:4: pools[0].name: missing; it has to be given"},
+		{"control_tcp: 9300\ncontrol_token_file: /t\n" POOL(""),
+		 "c.yaml:1: control_tcp: '9300' is not an address and port; allowed: ADDR:PORT or "
+		 "[ADDR6]:PORT, no host name; [::] is every address, 0.0.0.0 every one of IPv4"},
 		{WORKER("share: 0.5"),
 		 "c.yaml:3: pools[0].workers[0].scrape: missing; it has to be given, or worker_id, or "
 		 "address in a pool that is steered or counts connections, or name alone where the "

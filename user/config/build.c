@@ -65,12 +65,19 @@ enum sw_level sw_build_log_level(const struct sw_place *top, const char *text)
 static void build_control_tcp(const struct sw_place *top, const struct sw_doc *doc,
 			      struct sw_config *c)
 {
-	struct sw_error error;
+	const char *text = doc->control_tcp;
+	bool v4, v6;
 
 	c->control_token_file =
 		sw_take_path(top, "control_token_file", doc->control_token_file, PATH_MAX);
-	if (doc->control_tcp && sw_parse_endpoint(doc->control_tcp, &c->control_tcp, &error))
-		sw_bad(top, "control_tcp", "%s", error.text);
+	if (text && (!strchr(text, ':') || sw_parse_listener(text, c->control_tcp.addr, &v4, &v6,
+							     &c->control_tcp.port, NULL)))
+		sw_bad(top, "control_tcp",
+		       "'%.100s' is not an address and port; allowed: ADDR:PORT or [ADDR6]:PORT, "
+		       "no host name; [::] is every address, 0.0.0.0 every one of IPv4",
+		       text);
+	else if (text && !v6)
+		memset(c->control_tcp.addr + 10, 0xff, 2);
 	if (doc->control_tcp && !doc->control_token_file)
 		sw_bad(top, "control_token_file",
 		       "missing; it has to be given with control_tcp: a file with a secret of 16 "

@@ -22,9 +22,9 @@ void sw_totals_read(const struct sw_live *live, size_t index, struct sw_totals *
 /* Of one pool, as far as the kernel's programs see it. */
 struct sw_pool_totals {
 	uint64_t shed;	   /* requests, and connections that were steered nowhere */
-	uint64_t admitted; /* connections or requests that took a slot, where slots are counted; else
-			    * requests that were read and handed over: what passes while the pool is
-			    * open is not looked at */
+	uint64_t admitted; /* connections or requests that took a slot, where slots are counted;
+			    * else requests that were read and handed over: what passes while the
+			    * pool is open is not looked at */
 };
 
 void sw_pool_totals_read(const struct sw_live_pool *p, struct sw_pool_totals *out);
