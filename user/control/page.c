@@ -49,12 +49,12 @@ static void put_value(struct sw_page *p, const char *v)
 
 static void put_number(struct sw_page *p, double v)
 {
-	char text[32];
 	bool whole = v == floor(v) && fabs(v) < 0x1p53;
+	char text[32];
+	int n = whole ? snprintf(text, sizeof(text), "%lld", (long long)v)
+		      : snprintf(text, sizeof(text), "%.15g", v);
 
-	put(p, text,
-	    (size_t)(whole ? snprintf(text, sizeof(text), "%lld", (long long)v)
-			   : snprintf(text, sizeof(text), "%.15g", v)));
+	put(p, text, (size_t)n);
 }
 
 void sw_page_series(struct sw_page *p, const char *name, const char *type, const char *help)
