@@ -291,8 +291,8 @@ static void stop(struct daemon *d)
 	sw_config_free(live->conf);
 }
 
-/* Workers' pages, publishers of events, followers and responders have connections, thousands of them
- * where there are many. */
+/* Workers' pages, publishers of events, followers and responders have connections, thousands of
+ * them where there are many. */
 static void allow_files(void)
 {
 	struct rlimit files;
