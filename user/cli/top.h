@@ -43,7 +43,7 @@ struct top_worker {
 	const json_t *json;
 	const struct top_pool *pool;
 	const char *name, *error;
-	bool busy, suspect, drain, stale, inert;
+	bool busy, suspect, drain, stale, inert, unknown; /* unknown: no load has come yet */
 	struct top_check *checks;
 	size_t n_checks;
 	int ranks, ranks_busy;
@@ -88,6 +88,8 @@ struct top_model {
 /* Takes both answers over and shows them from now on; `history` may be NULL. -ENOMEM. */
 int top_model_read(struct top_model *m, json_t *status, json_t *history);
 void top_model_free(struct top_model *m);
+/* Seconds to a column when the last minutes are drawn into as many. */
+size_t top_per_column(int columns);
 /* The last second. NAN: nothing is known. */
 double top_rate(const struct top_series *s);
 

@@ -34,7 +34,7 @@ static int draw_total(struct canvas *c, int x, const char *name, enum cv_style s
 	snprintf(text, sizeof(text), "%s/s", top_number(top_rate(s), rate));
 	cv_text(c, x, 1, label, CV_PLAIN, name);
 	cv_right(c, x + label, 1, 8, top_rate(s) > 0 ? style : CV_DIM, text);
-	cv_spark(c, x + label + 9, 1, spark, style, s->value, s->n, 6);
+	cv_spark(c, x + label + 9, 1, spark, style, s->value, s->n, top_per_column(spark));
 	return x + label + 9 + spark + 3;
 }
 

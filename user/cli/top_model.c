@@ -8,6 +8,8 @@
 
 #include "cli/top.h"
 
+#define WINDOW_S 120 /* of sparklines, at least */
+
 static double number_of(const json_t *object, const char *key)
 {
 	const json_t *v = json_object_get(object, key);
@@ -127,6 +129,7 @@ static int read_worker(struct top_model *m, struct top_pool *p, const json_t *j)
 				 .suspect = cli_true(j, "suspect"),
 				 .drain = cli_true(j, "drain"),
 				 .stale = cli_true(j, "stale"),
+				 .unknown = json_is_null(json_object_get(j, "age_ms")),
 				 .slots = read_slots(json_object_get(j, "slots"))};
 	err = read_checks(m, w);
 	p->n_busy += w->busy;
@@ -204,6 +207,11 @@ static void read_history(struct top_model *m)
 			read_series(cli_list(h, "admitted"), seconds, &p->admitted, &m->admitted);
 			break;
 		}
+}
+
+size_t top_per_column(int columns)
+{
+	return columns > 0 ? (size_t)((WINDOW_S + columns - 1) / columns) : WINDOW_S;
 }
 
 double top_rate(const struct top_series *s)

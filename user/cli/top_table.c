@@ -17,11 +17,11 @@ static struct top_layout lay_out(const struct canvas *c, bool flat)
 			       .busy = 9,
 			       .rate = 6,
 			       .flags = wide ? 22 : 10,
-			       .age = 6,
-			       .per = wide ? 10 : 15};
+			       .age = 6};
 	int rest = c->w - TOP_INDENT - l.name - l.state - l.since - l.busy - 5;
 
 	l.spark = wide ? 28 : rest / 2 - l.rate - 2;
+	l.per = top_per_column(l.spark);
 	l.worker_x = flat ? TOP_INDENT : TOP_INDENT + 2;
 	l.worker = TOP_INDENT + l.name - l.worker_x;
 	l.cells = TOP_INDENT + l.name + (flat ? l.pool + 1 : 0) + l.flags + l.age + 3;

@@ -50,14 +50,19 @@ const char *top_number(double v, char out[32])
 enum cv_style top_flags(const struct top_worker *w, size_t room, char out[64])
 {
 	const bool full = w->slots.counted && w->slots.inuse >= w->slots.cap;
+	const bool silent = w->unknown && w->n_checks; /* without thresholds none is missed */
 	const struct {
 		bool is;
 		const char *name;
 		enum cv_style style;
 	} flags[] = {
-		{w->suspect, "suspect", CV_BAD}, {w->drain, "drain", CV_NOTE},
-		{w->stale, "stale", CV_WARN},	 {w->busy, "BUSY", CV_BAD},
-		{full, "FULL", CV_BAD},		 {w->inert, "inert", CV_WARN},
+		{w->suspect, "suspect", CV_BAD},
+		{w->drain, "drain", CV_NOTE},
+		{w->stale, "stale", CV_WARN},
+		{w->busy, "BUSY", CV_BAD},
+		{silent, "no load", CV_WARN},
+		{full, "FULL", CV_BAD},
+		{w->inert && !w->unknown, "inert", CV_WARN},
 	};
 	enum cv_style style = CV_GOOD;
 	const char *first = NULL;
