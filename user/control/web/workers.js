@@ -46,7 +46,7 @@ function listing(head, list) {
 
 // What a worker unfolds to. Made anew each time, as there is nothing in it to hold on to.
 function detail(w) {
-	const facts = [['url', w.url], ['takes requests at', w.at], ['worker_id', w.worker_id],
+	const facts = [['url', w.url], ['engine', w.engine], ['takes requests at', w.at], ['worker_id', w.worker_id],
 		       ['from', w.discovered ? 'discovery' : 'the configuration']];
 	const checks = [...w.checks.map((c) => ['whole worker', c]),
 			...w.ranks.flatMap((r) => r.checks.map((c) => [`rank ${r.rank}`, c]))];
