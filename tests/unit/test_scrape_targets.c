@@ -118,6 +118,22 @@ static void a_failure_is_told_to_all(void **state)
 	assert_int_equal(told[3].n, -ENOENT);
 }
 
+/* Without that, nobody would be asked in the first half of a period, and all at its end. */
+static void pages_are_spread_over_a_period(void **state)
+{
+	struct sw_target t = target_of("/metrics");
+
+	(void)state;
+	t.period_ms = 1000;
+	for (int i = 0; i < 20; i++) {
+		t.timeout_ms++;
+		add_target(t);
+	}
+	await(20); /* all of them at once, to begin with */
+	run_ms(500);
+	assert_true(seen.calls >= 25);
+}
+
 /* What is fetched in another way is another page. */
 static void what_differs_is_fetched_apart(void **state)
 {
@@ -323,6 +339,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TARGETS_TEST(one_fetch_is_for_all),
 		TARGETS_TEST(a_failure_is_told_to_all),
+		TARGETS_TEST(pages_are_spread_over_a_period),
 		TARGETS_TEST(what_differs_is_fetched_apart),
 		TARGETS_TEST(who_joins_is_told_at_once),
 		TARGETS_TEST(any_may_be_removed_while_they_are_told),

@@ -150,6 +150,7 @@ void sw_fetch_done(CURL *easy, CURLcode result)
 	struct sw_error err = {};
 	struct sw_fetch *f;
 	long status = 0;
+	char *page;
 	int ret = 0;
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &f);
@@ -159,7 +160,11 @@ void sw_fetch_done(CURL *easy, CURLcode result)
 	else if (status != 200)
 		ret = fail_status(status, &err);
 	f->running = false;
-	f->cb(f->arg, ret, f->page ? f->page : "", f->length, &err); /* may free it */
+	page = f->page;
+	f->page = NULL; /* a thousand pages that nobody reads any more would be kept otherwise */
+	f->room = 0;
+	f->cb(f->arg, ret, page ? page : "", f->length, &err); /* may free it */
+	free(page);
 }
 
 /* ---- start ---- */

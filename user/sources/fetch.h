@@ -9,7 +9,7 @@
 
 struct sw_fetch;
 
-/* Called on the loop when a page has arrived (ret 0; the text stays until the next start), or
+/* Called on the loop when a page has arrived (ret 0; the text is gone on return), or
  * failed to (negative errno, and err->text says why and what to do). May free the fetch. */
 typedef void (*sw_fetch_cb)(void *arg, int ret, const char *text, size_t length,
 			    const struct sw_error *err);

@@ -2,6 +2,7 @@
 /* Periodic scraping, see scrape.h: a timer for each page, however many targets read it. A tick that
  * finds the last scrape still under way is passed over, so a scrape never overlaps itself. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -38,8 +39,9 @@ struct target {
 struct page {
 	LIST_ENTRY(page) link;
 	struct loop *loop;
-	struct sw_target conf; /* how it is fetched; strings are owned */
-	struct timeval period;
+	struct sw_target conf;	      /* how it is fetched; strings are owned */
+	struct timeval period, first; /* the first one spreads the pages over time */
+	bool begun;
 	struct event *tick;
 	struct sw_fetch *fetch;
 	TAILQ_HEAD(, target) targets;
@@ -52,6 +54,7 @@ struct sw_scraper {
 	LIST_HEAD(, loop) loops;
 	LIST_HEAD(, page) pages;
 	int last_id;
+	double phase; /* of the next page, 0..1 */
 };
 
 /* ---- loops ---- */
@@ -171,7 +174,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	evtimer_add(p->tick, &p->period);
+	evtimer_add(p->tick, p->begun ? &p->period : &p->first);
+	p->begun = true;
 	ret = sw_fetch_start(p->fetch, &err);
 	if (ret && ret != -EBUSY)
 		on_page(p, ret, NULL, 0, &err);
@@ -196,6 +200,20 @@ int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_e
 	return 0;
 }
 
+static struct timeval time_of(double ms)
+{
+	return (struct timeval){.tv_sec = (long)ms / 1000, .tv_usec = fmod(ms, 1000) * 1000};
+}
+
+/* A thousand pages that become due together would keep each other waiting. Steps of the golden
+ * ratio lie far apart, however many there are. */
+static void spread(struct page *p, double *phase, unsigned period_ms)
+{
+	p->period = time_of(period_ms);
+	p->first = time_of(period_ms * (1 - *phase));
+	*phase = fmod(*phase + 0.618033988749895, 1);
+}
+
 /* False: no memory. */
 static bool copy_text(const char **to, const char *from)
 {
@@ -206,7 +224,6 @@ static bool copy_text(const char **to, const char *from)
 static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct page **out,
 		    struct sw_error *err)
 {
-	unsigned period = conf->period_ms ? conf->period_ms : DEFAULT_PERIOD_MS;
 	struct page *p = calloc(1, sizeof(*p));
 	int ret;
 
@@ -214,7 +231,7 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 		return sw_fail(err, -ENOMEM, "out of memory");
 	p->loop = find_loop(s);
 	TAILQ_INIT(&p->targets);
-	p->period = (struct timeval){.tv_sec = period / 1000, .tv_usec = period % 1000 * 1000};
+	spread(p, &s->phase, conf->period_ms ? conf->period_ms : DEFAULT_PERIOD_MS);
 	p->conf = *conf;
 	p->conf.hints = (struct sw_engine_hints){};
 	p->tick = evtimer_new(s->base, on_tick, p);

@@ -34,7 +34,8 @@ typedef void (*sw_scrape_cb)(void *arg, int n, const struct sw_report *reports,
 
 /* The caller ignores SIGPIPE. Targets that differ in engine and hints only share one fetch. */
 int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_error *err);
-/* Starts scraping a target at once, then each period. Strings are copied. *id is for remove. */
+/* Starts scraping a target at once, then each period, the first one being shorter. Strings are
+ * copied. *id is for remove. */
 int sw_scraper_add(struct sw_scraper *s, const struct sw_target *t, sw_scrape_cb cb, void *arg,
 		   int *id, struct sw_error *err);
 void sw_scraper_remove(struct sw_scraper *s, int id);
