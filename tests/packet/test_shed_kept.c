@@ -41,6 +41,26 @@ static void expect_told(int family, unsigned n)
 	}
 }
 
+/* What one has asked is no part of what the next one asks. */
+static void of_two_kinds(int family)
+{
+	static const struct sw_path messages = {
+		.set = KEPT_SET, .method = SW_METHOD_POST, .path = "/v1/messages"};
+	struct ends e;
+
+	begin();
+	shed_kind(&messages, SW_API_EP_COMPLETIONS);
+	e = ends_open(family);
+	tell(e.client, "POST /v1/messages HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
+	hear(e.client, kept_answer(SW_CAUSE_NO_SLOTS, SW_FAMILY_ANTHROPIC));
+	tell(e.client, "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
+	hear(e.client, kept_answer(SW_CAUSE_NO_SLOTS, SW_FAMILY_DEFAULT));
+	assert_int_equal(shed_counted().endpoints[SW_API_EP_COMPLETIONS], 1);
+	assert_int_equal(shed_counted().endpoints[SW_API_EP_CHAT_COMPLETIONS], 1);
+	shed_kind(&messages, SW_API_EP_OTHER);
+}
+FAMILY_TEST(of_two_kinds)
+
 static void one_by_one(int family)
 {
 	struct ends e;
@@ -100,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		kept_test(test_one_by_one),
+		kept_test(test_of_two_kinds),
 		kept_test(test_a_body_in_parts),
 		kept_test(test_what_is_served),
 	};
