@@ -14,6 +14,8 @@ enum { CLI_OK, CLI_FAILED, CLI_USAGE, CLI_UNREACHABLE, CLI_TIMED_OUT };
 
 struct cli_options {
 	const char *control; /* unix socket of the daemon */
+	const char *url;     /* its http://HOST:PORT instead; NULL: not given */
+	const char *token;   /* for that; NULL: none */
 	const char *pool;
 	const char *interface;
 	const char *types;	     /* of events, separated by commas; NULL: all */

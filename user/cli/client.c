@@ -42,11 +42,31 @@ static size_t take(char *data, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
+const char *cli_where(const struct cli_options *o)
+{
+	return o->url ? o->url : o->control;
+}
+
+void cli_target(CURL *curl, const struct cli_options *o, const char *path)
+{
+	const char *base = o->url ? o->url : "http://spillwayd";
+	size_t n = strlen(base);
+	char url[1024];
+
+	snprintf(url, sizeof(url), "%.*s%s", (int)(base[n - 1] == '/' ? n - 1 : n), base, path);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	if (!o->url)
+		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->control);
+	if (o->url && o->token) {
+		curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+		curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, o->token);
+	}
+}
+
 int cli_exchange_begin(struct cli_exchange *x, const struct cli_options *o, const char *path,
 		       const json_t *body)
 {
-	char url[1024];
-
 	*x = (struct cli_exchange){.curl = curl_easy_init(), .o = o};
 	if (body)
 		x->body = json_dumps(body, JSON_COMPACT);
@@ -55,10 +75,7 @@ int cli_exchange_begin(struct cli_exchange *x, const struct cli_options *o, cons
 		free(x->body);
 		return -ENOMEM;
 	}
-	snprintf(url, sizeof(url), "http://spillwayd%s", path);
-	curl_easy_setopt(x->curl, CURLOPT_URL, url);
-	curl_easy_setopt(x->curl, CURLOPT_UNIX_SOCKET_PATH, o->control);
-	curl_easy_setopt(x->curl, CURLOPT_PROXY, "");
+	cli_target(x->curl, o, path);
 	curl_easy_setopt(x->curl, CURLOPT_TIMEOUT, TIMEOUT_S);
 	curl_easy_setopt(x->curl, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(x->curl, CURLOPT_WRITEDATA, x);
@@ -72,21 +89,20 @@ int cli_exchange_begin(struct cli_exchange *x, const struct cli_options *o, cons
 
 static void unreachable(const struct cli_exchange *x, CURLcode e, struct sw_error *err)
 {
-	const char *socket = x->o->control;
+	const char *where = cli_where(x->o);
 	long os = 0;
 
 	curl_easy_getinfo(x->curl, CURLINFO_OS_ERRNO, &os);
 	if (e != CURLE_COULDNT_CONNECT)
-		sw_fail(err, 0, "no answer from spillwayd on %s: %s", socket,
-			curl_easy_strerror(e));
+		sw_fail(err, 0, "no answer from spillwayd on %s: %s", where, curl_easy_strerror(e));
 	else if (os == EACCES)
 		sw_fail(err, 0, "no permission for %s; run as root or as a member of its group",
-			socket);
+			where);
 	else
 		sw_fail(err, 0,
 			"spillwayd is not reachable on %s (%s); is it running? Another socket is "
 			"named with --control",
-			socket, os ? strerror((int)os) : curl_easy_strerror(e));
+			where, os ? strerror((int)os) : curl_easy_strerror(e));
 }
 
 /* What a reply means: JSON, or the daemon's own word of what is wrong with the question. */

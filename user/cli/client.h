@@ -15,6 +15,11 @@ struct cli_exchange {
 	size_t length;
 };
 
+/* Has `curl` ask the daemon for `path`: on its socket, or at its URL with the token. */
+void cli_target(CURL *curl, const struct cli_options *o, const char *path);
+/* Where that is, for people. */
+const char *cli_where(const struct cli_options *o);
+
 /* Readies a question: GET when `body` is NULL, else POST. `x` must stay where it is until the end.
  * -ENOMEM. */
 int cli_exchange_begin(struct cli_exchange *x, const struct cli_options *o, const char *path,

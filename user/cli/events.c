@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/cli.h"
+#include "cli/client.h"
 
 #define LINE_LIMIT (1 << 20) /* bytes of a line, far over what the daemon sends */
 #define SILENCE_S  60L	     /* the daemon says each 15 s that it is still there */
@@ -217,7 +217,7 @@ static int judge(const struct follow *f, CURLcode e)
 			CLI_UNREACHABLE,
 			"spillwayd is not reachable on %s; is it running? Another socket is "
 			"named with --control",
-			f->o->control);
+			cli_where(f->o));
 	else if (e == CURLE_OPERATION_TIMEDOUT)
 		code = cli_fail(CLI_UNREACHABLE, "no word from spillwayd for %ld s", SILENCE_S);
 	else if (e == CURLE_OK && is_refusal(f))
@@ -236,9 +236,7 @@ static int follow(const struct cli_options *o)
 
 	if (!f.curl)
 		return cli_fail(CLI_FAILED, "no memory");
-	curl_easy_setopt(f.curl, CURLOPT_URL, "http://spillwayd/v1/events");
-	curl_easy_setopt(f.curl, CURLOPT_UNIX_SOCKET_PATH, o->control);
-	curl_easy_setopt(f.curl, CURLOPT_PROXY, "");
+	cli_target(f.curl, o, "/v1/events");
 	curl_easy_setopt(f.curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(f.curl, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
 	curl_easy_setopt(f.curl, CURLOPT_WRITEFUNCTION, take);

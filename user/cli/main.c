@@ -2,6 +2,7 @@
 /* spillway: looks at and steers a running spillwayd. This file knows the commands and their
  * options; each command has its own file. */
 #include <curl/curl.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,8 @@ static const struct command {
 
 static const struct option options[] = {
 	{"control", required_argument, NULL, 'c'},
+	{"url", required_argument, NULL, 'u'},
+	{"token-file", required_argument, NULL, 'g'},
 	{"interface", required_argument, NULL, 'i'},
 	{"pool", required_argument, NULL, 'p'},
 	{"for", required_argument, NULL, 'f'},
@@ -118,6 +121,8 @@ static const struct {
 	{'j', "-j, --json", "print JSON"},
 	{'w', "-w, --watch", "print again every second"},
 	{'c', "-c, --control SOCKET", "the daemon's socket (default " SW_DEFAULT_CONTROL ")"},
+	{'u', "    --url http://HOST:PORT", "ask there instead, where control_tcp is configured"},
+	{'g', "    --token-file FILE", "with --url: the token, as in control_token_file"},
 };
 
 static const struct command *find_command(const char *name)
@@ -130,7 +135,7 @@ static const struct command *find_command(const char *name)
 
 static bool takes(const struct command *c, char letter)
 {
-	return letter == 'c' || strchr(c->takes, letter);
+	return strchr("cug", letter) || strchr(c->takes, letter);
 }
 
 static void print_help(const struct command *c)
@@ -153,6 +158,8 @@ static void print_help(const struct command *c)
 	}
 	printf("\n" WIDTH, "-c, --control SOCKET",
 	       "the daemon's socket (default " SW_DEFAULT_CONTROL ")");
+	printf(WIDTH WIDTH, "    --url http://HOST:PORT", "the daemon over TCP",
+	       "    --token-file FILE", "the token for that");
 	printf(WIDTH WIDTH, "-h, --help", "this text, or a command's with examples",
 	       "-V, --version", "the version");
 	printf("\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 the daemon is not reachable,\n"
@@ -194,6 +201,32 @@ static int read_size(const char *option, const char *text, unsigned *size)
 	return CLI_OK;
 }
 
+static int read_url(const char *text, struct cli_options *o)
+{
+	o->url = text;
+	return !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8)
+		       ? CLI_OK
+		       : cli_fail(CLI_USAGE, "--url %s: not a URL; write http://HOST:PORT", text);
+}
+
+static int read_token(const char *file, struct cli_options *o)
+{
+	static char token[4096];
+	FILE *f = fopen(file, "re");
+	size_t n = f ? fread(token, 1, sizeof(token) - 1, f) : 0;
+	bool failed = !f || ferror(f);
+	int e = errno;
+
+	if (f)
+		fclose(f);
+	if (failed)
+		return cli_fail(CLI_FAILED, "--token-file %s: %s", file, strerror(e));
+	token[n] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	o->token = token;
+	return CLI_OK;
+}
+
 /* Which options were used, by letter. */
 static uint32_t bit(int letter)
 {
@@ -208,6 +241,8 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 		*seen |= bit(letter);
 		switch (letter) {
 		case 'c': o->control = optarg; break;
+		case 'u': code = read_url(optarg, o); break;
+		case 'g': code = read_token(optarg, o); break;
 		case 'i': o->interface = optarg; break;
 		case 'p': o->pool = optarg; break;
 		case 'j': o->json = true; break;
