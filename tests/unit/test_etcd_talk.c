@@ -147,7 +147,8 @@ static int reads, watches;
 static const char *range_answer, *watch_answer;
 static int range_status;
 static bool endless, hang_up;
-static struct evhttp_request *watching;
+static struct evhttp_request *watching[16]; /* streams that were not ended */
+static size_t n_watching;
 
 static void on_range(struct evhttp_request *req, void *arg)
 {
@@ -169,12 +170,13 @@ static void on_watch(struct evhttp_request *req, void *arg)
 
 	(void)arg;
 	watches++;
-	watching = req;
 	evhttp_send_reply_start(req, 200, NULL);
 	evbuffer_add_printf(b, CREATED "%s", watches == 1 ? watch_answer : "");
 	evhttp_send_reply_chunk(req, b);
 	if (hang_up && watches == 1)
 		evhttp_send_reply_end(req);
+	else if (n_watching < sizeof(watching) / sizeof(watching[0]))
+		watching[n_watching++] = req;
 	evbuffer_free(b);
 }
 
@@ -200,6 +202,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	while (n_watching)
+		evhttp_send_reply_end(watching[--n_watching]);
 	evhttp_free(http);
 	sw_members_free(members);
 	event_base_free(base);

@@ -20,6 +20,7 @@ static void decision_table(void **state)
 		enum sw_pool_state want;
 	} rows[] = {
 		{"no worker", {.workers = 0}, SW_POOL_UNAVAILABLE},
+		{"not told of any yet", {.workers = 0, .awaited = true}, SW_POOL_OPEN},
 		{"one free worker", {.workers = 1, .busy = 0}, SW_POOL_OPEN},
 		{"one busy worker", {.workers = 1, .busy = 1}, SW_POOL_SATURATED},
 		{"one of three is free", {.workers = 3, .busy = 2}, SW_POOL_OPEN},
