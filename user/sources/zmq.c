@@ -8,11 +8,8 @@
 #include <zmq.h>
 
 #include "sources/events_impl.h"
+#include "sources/frames.h"
 
-#define TOPIC	     "kv_metrics"
-#define FRAMES	     4 /* topic, publisher, sequence, envelope */
-#define HEAD	     5 /* before the envelope: a version and its length */
-#define VERSION	     1
 #define SOCKETS	     3	 /* of libzmq for each endpoint: its own and two of its monitor */
 #define RETRY_MS     100 /* and twice as long each time, up to: */
 #define RETRY_MAX_MS 5000
@@ -29,8 +26,8 @@ struct endpoint {
 	void *socket, *monitor;
 	struct event *readable;
 	bool broker;
-	zmq_msg_t frames[FRAMES]; /* of the message that is under way */
-	unsigned n;		  /* may be more than are kept */
+	zmq_msg_t frames[SW_FRAMES]; /* of the message that is under way */
+	unsigned n;		     /* may be more than are kept */
 };
 
 struct sw_zmq {
@@ -43,70 +40,28 @@ struct sw_zmq {
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* "namespace.NS.component.C.endpoint.E.kv_metrics", or the older "namespace.NS.kv_metrics". */
-static bool is_subject(const char *text, size_t length)
-{
-	static const char *const whole[] = {"namespace", NULL, "component", NULL,
-					    "endpoint",	 NULL, TOPIC};
-	static const char *const older[] = {"namespace", NULL, TOPIC};
-	const char *const *want;
-	char copy[512], *rest = copy, *parts[7], *part;
-	size_t n = 0;
-
-	if (length >= sizeof(copy) || memchr(text, '\0', length))
-		return false;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	while (n < 7 && (part = strsep(&rest, ".")))
-		parts[n++] = part;
-	if (rest || (n != 7 && n != 3))
-		return false;
-	want = n == 7 ? whole : older;
-	for (size_t i = 0; i < n; i++)
-		if (want[i] ? strcmp(parts[i], want[i]) : !parts[i][0])
-			return false;
-	return true;
-}
-
-static bool is_about_load(const struct endpoint *p, zmq_msg_t *topic)
-{
-	const char *text = zmq_msg_data(topic);
-	size_t length = zmq_msg_size(topic);
-
-	return p->broker ? is_subject(text, length)
-			 : length == strlen(TOPIC) && !memcmp(text, TOPIC, length);
-}
-
-static uint32_t big_endian(const uint8_t *b)
-{
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
 /* A whole message has come. */
 static void take_message(struct endpoint *p)
 {
-	const uint8_t *head = zmq_msg_data(&p->frames[FRAMES - 1]);
-	size_t length = zmq_msg_size(&p->frames[FRAMES - 1]);
+	struct sw_frame frames[SW_FRAMES], envelope;
+	struct sw_error err;
+	int ret;
 
-	if (!is_about_load(p, &p->frames[0]))
-		return;
-	if (p->n != FRAMES)
-		sw_link_bad(&p->link, "a message of not 4 frames");
-	else if (zmq_msg_size(&p->frames[1]) != 8 || zmq_msg_size(&p->frames[2]) != 8)
-		sw_link_bad(&p->link, "a publisher or sequence of not 8 bytes");
-	else if (length < HEAD || head[0] != VERSION)
-		sw_link_bad(&p->link, "an envelope of another version");
-	else if (big_endian(head + 1) != length - HEAD)
-		sw_link_bad(&p->link, "an envelope of another length than it says");
-	else
-		sw_link_took(&p->link, head + HEAD, length - HEAD);
+	for (int i = 0; i < SW_FRAMES; i++)
+		frames[i] =
+			(struct sw_frame){zmq_msg_data(&p->frames[i]), zmq_msg_size(&p->frames[i])};
+	ret = sw_frames_read(frames, p->n, p->broker, &envelope, &err);
+	if (ret < 0)
+		sw_link_bad(&p->link, err.text);
+	else if (ret)
+		sw_link_took(&p->link, envelope.data, envelope.length);
 }
 
 /* One frame, as there is no limit to how many a message may have. */
 static bool read_frame(struct sw_link *link)
 {
 	struct endpoint *p = (struct endpoint *)link;
-	zmq_msg_t *frame = &p->frames[p->n < FRAMES ? p->n : FRAMES - 1];
+	zmq_msg_t *frame = &p->frames[p->n < SW_FRAMES ? p->n : SW_FRAMES - 1];
 
 	if (zmq_msg_recv(frame, p->socket, ZMQ_DONTWAIT) < 0) {
 		event_add(p->readable, NULL);
@@ -182,7 +137,7 @@ static void close_endpoint(struct endpoint *p)
 		zmq_socket_monitor(p->socket, NULL, 0);
 		zmq_close(p->socket);
 	}
-	for (int i = 0; i < FRAMES; i++)
+	for (int i = 0; i < SW_FRAMES; i++)
 		zmq_msg_close(&p->frames[i]);
 	free(p->link.name);
 	free(p);
@@ -196,7 +151,7 @@ static int set(void *socket, int option, int value)
 static int set_options(void *socket, bool broker)
 {
 	const int64_t largest = broker ? BROKER_BYTES : DIRECT_BYTES;
-	const char *prefix = broker ? "namespace." : TOPIC;
+	const char *prefix = broker ? "namespace." : SW_LOAD_TOPIC;
 
 	return set(socket, ZMQ_LINGER, 0) ||
 	       set(socket, ZMQ_RCVHWM, broker ? BROKER_QUEUED : DIRECT_QUEUED) ||
@@ -284,7 +239,7 @@ static int add(struct sw_zmq *z, const char *address, bool broker, struct sw_err
 	}
 	p->link = (struct sw_link){.events = z->events, .read = read_frame, .kind = "zmq"};
 	p->broker = broker;
-	for (int i = 0; i < FRAMES; i++)
+	for (int i = 0; i < SW_FRAMES; i++)
 		zmq_msg_init(&p->frames[i]);
 	ret = open_endpoint(z, p, address, err);
 	if (ret) {
