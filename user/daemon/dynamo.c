@@ -118,6 +118,7 @@ int sw_dynamo_extend(const struct sw_live *live, struct sw_config **conf, struct
 	const struct sw_dynamo *d = live->dynamo;
 	struct sw_config *next = NULL;
 	struct sw_additions a;
+	struct sw_error why;
 	int e;
 
 	if (!d || !d->found || (*conf)->dynamo.store == SW_STORE_NONE)
@@ -126,13 +127,15 @@ int sw_dynamo_extend(const struct sw_live *live, struct sw_config **conf, struct
 	if (e)
 		return sw_fail(err, e, "no memory");
 	if (a.n)
-		e = sw_config_with(*conf, a.workers, a.n, &next, err);
+		e = sw_config_with(*conf, a.workers, a.n, &next, &why);
 	sw_additions_free(&a);
+	if (e)
+		return sw_fail(err, e, "with the workers that are discovered: %.450s", why.text);
 	if (next) {
 		sw_config_free(*conf);
 		*conf = next;
 	}
-	return e;
+	return 0;
 }
 
 /* ---- what is shown -------------------------------------------------------------------------- */
