@@ -184,6 +184,7 @@ static void reasons(void **state)
 	shows("4 of 4 busy: decode blocks 9990 over 8500 on gpu-3");
 	shows("drained by hand: new requests get 503");
 	shows("forced saturated by hand, 9m15s left");
+	shows("0 of 4 busy, 1 draining: decode blocks 7400 of 8500 on node-b");
 	show("{\"pools\":[{\"name\":\"a\",\"state\":\"unavailable\",\"observe\":true}]}", NULL);
 	shows("observed only; it has no worker");
 	show("{\"pools\":[{\"name\":\"a\",\"state\":\"open\",\"slots\":{\"full\":true,\"inuse\":24,"
@@ -209,9 +210,9 @@ static void numbers(void **state)
 	static const struct {
 		double v;
 		const char *want;
-	} table[] = {{0, "0"},		 {7, "7"},	   {0.85, "0.85"},   {9999, "9999"},
-		     {9999.6, "10.0k"},	 {12345, "12.3k"}, {99949, "99.9k"}, {123456, "123k"},
-		     {999600, "1.0M"},	 {NAN, "-"},	   {1e18, "1.0E"},   {-5, "-5"},
+	} table[] = {{0, "0"},		 {7, "7"},	   {0.85, "0.85"},    {9999, "9999"},
+		     {99999.6, "100k"},	 {12345, "12345"}, {1234567, "1.2M"}, {123456, "123k"},
+		     {999600, "1.0M"},	 {NAN, "-"},	   {1e18, "1.0E"},    {-5, "-5"},
 		     {10000000, "10.0M"}};
 	char out[32];
 

@@ -64,7 +64,7 @@ struct top_pool {
 	const json_t *json;
 	const char *name, *state;
 	struct top_worker *workers;
-	size_t n_workers, n_busy, n_stale;
+	size_t n_workers, n_busy, n_stale, n_drained;
 	uint32_t limits; /* those that its workers have, a bit each */
 	double load;	 /* of the most loaded worker */
 	struct top_slots slots;
@@ -97,7 +97,7 @@ double top_rate(const struct top_series *s);
 
 /* A limit of the configuration, in a word or two. */
 const char *top_limit_name(const char *limit);
-/* At most five columns, or six when it is negative: "9850", "12.3k", "0.85"; "-" for NAN. */
+/* At most five columns, or six when it is negative: "9850", "123k", "0.85"; "-" for NAN. */
 const char *top_number(double v, char out[32]);
 /* Busy, suspect and so on, what is worst first, or "free"; and of many ranks how many are busy. The
  * first one and how many more when that has not `room`. */

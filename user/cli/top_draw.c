@@ -8,7 +8,7 @@
 #include "cli/top.h"
 
 #define MAX_ALARMS 3
-#define SPARK	   20
+#define SPARK_MAX  40
 
 /* ---- above ------------------------------------------------------------------------------- */
 
@@ -27,7 +27,8 @@ static void draw_title(struct canvas *c, const struct top_model *m, const struct
 static int draw_total(struct canvas *c, int x, const char *name, enum cv_style style,
 		      const struct top_series *s)
 {
-	const int spark = c->w >= 100 ? SPARK * 2 : SPARK;
+	const int room = (c->w - 36) / 2; /* both, with their names and rates */
+	const int spark = room > SPARK_MAX ? SPARK_MAX : room;
 	const int label = cv_width(c, name);
 	char rate[32], text[64];
 

@@ -134,6 +134,7 @@ static int read_worker(struct top_model *m, struct top_pool *p, const json_t *j)
 	err = read_checks(m, w);
 	p->n_busy += w->busy;
 	p->n_stale += w->stale;
+	p->n_drained += w->drain;
 	for (size_t i = 0; i < TOP_LIMITS; i++)
 		p->limits |= w->shown[i] ? 1U << i : 0;
 	if (w->load > p->load)

@@ -34,7 +34,7 @@ const char *top_number(double v, char out[32])
 		return out;
 	}
 	/* 999.5 of a unit would be printed as 1e+03 of it */
-	for (v += 0; fabs(v) >= (unit < 0 ? 9999.5 : 999.5) && units[unit + 1]; unit++)
+	for (v += 0; fabs(v) >= (unit < 0 ? 99999.5 : 999.5) && units[unit + 1]; unit++)
 		v /= 1000;
 	if (unit >= 0)
 		snprintf(out, 32, "%.*f%c", fabs(v) < 99.95 ? 1 : 0, v, units[unit]);
@@ -124,13 +124,15 @@ static bool furthest(const struct top_model *m, const struct top_pool *p, char *
 static enum cv_style measured_reason(const struct top_model *m, const struct top_pool *p,
 				     char out[512])
 {
-	char check[320] = "";
+	char check[320] = "", drained[48] = "";
 	bool known = furthest(m, p, check, sizeof(check));
 
-	if (p->n_busy) {
-		snprintf(out, 512, "%zu of %zu busy%s%s", p->n_busy, p->n_workers,
+	if (p->n_drained)
+		snprintf(drained, sizeof(drained), ", %zu draining", p->n_drained);
+	if (p->n_busy || p->n_drained) {
+		snprintf(out, 512, "%zu of %zu busy%s%s%s", p->n_busy, p->n_workers, drained,
 			 known ? ": " : "", check);
-		return p->n_busy == p->n_workers ? CV_BAD : CV_WARN;
+		return strcmp(p->state, "open") ? CV_BAD : CV_WARN;
 	}
 	if (known)
 		snprintf(out, 512, "highest: %s", check);
