@@ -511,6 +511,13 @@ static void credits_follow_reports(void **state)
 	workers[2][0].load.rank[0].value[SW_SIG_WAITING] = 2;
 	sw_slots_credit(&steering, &pools[2], 11000);
 	assert_int_equal(row->cap, 13);
+	workers[2][0].load.rank[0].value[SW_SIG_RUNNING] = 5; /* one report, one step */
+	sw_slots_credit_worker(&steering, &workers[2][0], 11100);
+	assert_int_equal(row->cap, 11);
+	workers[2][0].load.rank[0].value[SW_SIG_RUNNING] = 3;
+	pools[2].counted = false; /* other pools, after a reload */
+	sw_slots_credit_worker(&steering, &workers[2][1], 11200);
+	assert_int_equal(row->cap, 13);
 	workers[2][1].load.busy = true; /* neither its slots nor its load */
 	workers[2][1].load.rank[0].value[SW_SIG_RUNNING] = 100;
 	sw_slots_credit(&steering, &pools[2], 12000);

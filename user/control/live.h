@@ -66,6 +66,8 @@ struct sw_live_worker {
 	uint64_t busy_since_ms; /* of the last change to busy */
 	bool claimed;		/* during a reload: the new configuration keeps it */
 
+	uint64_t counted_cap, counted_load; /* its part in its pool's sums */
+
 	int id;			 /* of its slot row; -1: it is neither steered nor counted */
 	uint32_t cap;		 /* its slots as this host may use them; SW_NO_CAP */
 	bool drain;		 /* an operator's word, or the configuration's */
@@ -94,6 +96,8 @@ struct sw_live_pool {
 	bool near;		 /* a worker measures nearly one of its limits */
 	bool full;		 /* no slot was free at the last heartbeat */
 	struct sw_credit credit; /* with SW_COUNT_REPORTS */
+	bool counted;		 /* and these are the sums over its workers */
+	uint64_t counted_cap, counted_load;
 	struct sw_steer_pool steer;	     /* as last told to the kernel */
 	uint64_t answered[SW_API_ENDPOINTS]; /* requests that our responder has answered, by
 					      * enum sw_api_endpoint */

@@ -123,6 +123,8 @@ void sw_steering_undo(struct sw_live *live, struct sw_steering_change *ch);
 void sw_steering_commit(struct sw_live *live, struct sw_steering_change *ch);
 /* Tells the kernel what changed about one pool: a busy worker, a drain, a force, a report. */
 void sw_steering_apply(struct sw_live_pool *pool);
+/* The same about one worker whose report changed nothing but what it has in flight. */
+void sw_steering_report(struct sw_live_worker *w);
 /* Gives an open plane its responders and finds workers there. */
 void sw_steering_plane(struct sw_live *live, struct sw_live_plane *plane);
 /* The heartbeat, and once a second what may have come or gone. */

@@ -138,6 +138,6 @@ void sw_worker_take(struct sw_live_worker *w, size_t n, const struct sw_report *
 	/* A pool may have a thousand workers, each of which reports every second. */
 	if (judge_worker(w, now_ms))
 		sw_pool_update(w->pool);
-	else if (w->pool->conf->steer.count == SW_COUNT_REPORTS)
-		sw_steering_apply(w->pool);
+	else
+		sw_steering_report(w);
 }

@@ -333,30 +333,63 @@ static uint64_t in_flight(const struct sw_live_worker *w)
 	return n;
 }
 
-void sw_slots_credit(struct sw_steering *s, struct sw_live_pool *p, uint64_t now_ms)
+/* Moves a worker's part in its pool's sums to what it is now. */
+static void count_in(struct sw_live_pool *p, struct sw_live_worker *w)
 {
-	uint64_t cap = 0, reported = 0;
+	bool counts = !w->load.busy && !w->drain;
+
+	p->counted_cap -= w->counted_cap;
+	p->counted_load -= w->counted_load;
+	w->counted_cap = counts ? w->cap : 0;
+	w->counted_load = counts ? in_flight(w) : 0;
+	p->counted_cap += w->counted_cap;
+	p->counted_load += w->counted_load;
+}
+
+static void write_credit(struct sw_steering *s, struct sw_live_pool *p, uint64_t now_ms)
+{
+	uint64_t cap = p->counted_cap;
 	struct sw_worker_row row;
 	struct sw_slot slot;
 
-	if (p->row < 0 || p->conf->steer.count != SW_COUNT_REPORTS)
-		return;
-	for (size_t i = 0; i < p->n_workers; i++) {
-		const struct sw_live_worker *w = p->workers[i];
-
-		if (w->load.busy || w->drain)
-			continue;
-		cap += w->cap;
-		reported += in_flight(w);
-	}
 	sw_steer_slot(s->live->steer, (unsigned)p->row, &slot);
 	if (p->uncapped && !p->passing)
 		cap = SW_NO_CAP;
 	sw_credit_note(&p->credit, slot.inuse, now_ms);
 	row = s->rows[p->row];
-	row.cap = sw_credit_grant(&p->credit, slot.inuse, cap, reported,
+	row.cap = sw_credit_grant(&p->credit, slot.inuse, cap, p->counted_load,
 				  p->conf->steer.report_lag_ms, now_ms);
 	write_row(s, p->row, &row);
+}
+
+static bool has_credit(const struct sw_live_pool *p)
+{
+	return p->row >= 0 && p->conf->steer.count == SW_COUNT_REPORTS;
+}
+
+void sw_slots_credit(struct sw_steering *s, struct sw_live_pool *p, uint64_t now_ms)
+{
+	if (!has_credit(p))
+		return;
+	p->counted_cap = p->counted_load = 0;
+	for (size_t i = 0; i < p->n_workers; i++) {
+		p->workers[i]->counted_cap = p->workers[i]->counted_load = 0;
+		count_in(p, p->workers[i]);
+	}
+	p->counted = true;
+	write_credit(s, p, now_ms);
+}
+
+void sw_slots_credit_worker(struct sw_steering *s, struct sw_live_worker *w, uint64_t now_ms)
+{
+	if (!has_credit(w->pool))
+		return;
+	if (!w->pool->counted) {
+		sw_slots_credit(s, w->pool, now_ms);
+		return;
+	}
+	count_in(w->pool, w);
+	write_credit(s, w->pool, now_ms);
 }
 
 /* ---- leaving ------------------------------------------------------------------------------ */

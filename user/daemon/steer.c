@@ -216,6 +216,14 @@ void sw_steering_apply(struct sw_live_pool *p)
 	write_pool(s, p, now_ns);
 }
 
+void sw_steering_report(struct sw_live_worker *w)
+{
+	const struct sw_live *live = w->pool->live;
+
+	if (live->steer && live->steering->settled)
+		sw_slots_credit_worker(live->steering, w, sw_now_ms());
+}
+
 void sw_steer_farewell(struct sw_steering *s)
 {
 	struct sw_live *live = s->live;

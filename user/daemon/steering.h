@@ -96,6 +96,8 @@ void sw_slots_commit(struct sw_steering *s, struct sw_slots_plan *plan);
 void sw_slots_write(struct sw_steering *s);
 /* Refills the credits of a pool that is counted by reports. */
 void sw_slots_credit(struct sw_steering *s, struct sw_live_pool *pool, uint64_t now_ms);
+/* The same after a report of one worker, without a look at all the others. */
+void sw_slots_credit_worker(struct sw_steering *s, struct sw_live_worker *w, uint64_t now_ms);
 /* Lets go the rows of those that have left, and says when a drained worker is empty. */
 void sw_slots_beat(struct sw_steering *s, uint64_t now_ms);
 
