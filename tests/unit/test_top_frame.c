@@ -191,6 +191,9 @@ static void reasons(void **state)
 	     "\"cap\":24},\"workers\":[{\"name\":\"w\"}]}]}",
 	     NULL);
 	shows("no free slot: 24 of 24 in use");
+	show("{\"pools\":[{\"name\":\"a\",\"state\":\"open\",\"slots\":{\"inuse\":20,\"cap\":24}}]}",
+	     "{\"pools\":[{\"name\":\"a\",\"shed\":[3]}]}");
+	shows("no free slot at times: 20 of 24 in use");
 }
 
 static void texts_are_cut(void **state)

@@ -50,8 +50,9 @@ struct top_worker {
 	/* By limit, what decides over the worker: the rank that is least loaded, since a worker is
 	 * busy when all its ranks are. NULL: no such threshold. */
 	const struct top_check *shown[TOP_LIMITS];
-	double load; /* the highest of those; -1: none */
 	struct top_slots slots;
+	double slots_load; /* -1: there is no cap */
+	double load;	   /* the highest of all; -1: none */
 };
 
 /* A second each, oldest first. */

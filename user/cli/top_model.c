@@ -116,6 +116,13 @@ static struct top_slots read_slots(const json_t *slots)
 				  .queued = (double)cli_int(slots, "queue_limit")};
 }
 
+static double slots_load(const struct top_slots *s)
+{
+	if (!s->counted || isnan(s->cap))
+		return -1;
+	return s->cap > 0 ? s->inuse / s->cap : 1;
+}
+
 static int read_worker(struct top_model *m, struct top_pool *p, const json_t *j)
 {
 	struct top_worker *w = &p->workers[p->n_workers++];
@@ -132,6 +139,9 @@ static int read_worker(struct top_model *m, struct top_pool *p, const json_t *j)
 				 .unknown = json_is_null(json_object_get(j, "age_ms")),
 				 .slots = read_slots(json_object_get(j, "slots"))};
 	err = read_checks(m, w);
+	w->slots_load = slots_load(&w->slots);
+	if (w->slots_load > w->load)
+		w->load = w->slots_load;
 	p->n_busy += w->busy;
 	p->n_stale += w->stale;
 	p->n_drained += w->drain;

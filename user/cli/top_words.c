@@ -143,7 +143,7 @@ static enum cv_style measured_reason(const struct top_model *m, const struct top
 
 static enum cv_style reason(const struct top_model *m, const struct top_pool *p, char out[512])
 {
-	const json_t *slots = json_object_get(p->json, "slots");
+	const bool full = cli_true(json_object_get(p->json, "slots"), "full");
 	const char *forced = cli_text(p->json, "forced");
 	char a[32], b[32];
 
@@ -156,9 +156,9 @@ static enum cv_style reason(const struct top_model *m, const struct top_pool *p,
 			 cli_time(json_object_get(p->json, "forced_left_ms"), a));
 		return CV_NOTE;
 	}
-	if (cli_true(slots, "full") && p->n_busy < p->n_workers) {
-		snprintf(out, 512, "no free slot: %s of %s in use", top_number(p->slots.inuse, a),
-			 top_number(p->slots.cap, b));
+	if (!strcmp(p->state, "open") && p->slots.cap > 0 && (full || top_rate(&p->shed) > 0)) {
+		snprintf(out, 512, "no free slot%s: %s of %s in use", full ? "" : " at times",
+			 top_number(p->slots.inuse, a), top_number(p->slots.cap, b));
 		return CV_BAD;
 	}
 	return measured_reason(m, p, out);

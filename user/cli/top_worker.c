@@ -95,18 +95,12 @@ static void draw_check(struct canvas *c, const struct top_grid *g, int x, int y,
 	draw_cell(c, g, x, y, load_style(check->load), check->load, numbers);
 }
 
-static double slots_load(const struct top_slots *s)
-{
-	if (isnan(s->cap))
-		return -1;
-	return s->cap > 0 ? s->inuse / s->cap : 1;
-}
-
 /* "6/4+2": in use, N and Q; "6/6" when the cap comes from elsewhere. */
 static void draw_slots(struct canvas *c, const struct top_grid *g, int x, int y,
-		       const struct top_slots *s)
+		       const struct top_worker *w)
 {
-	const double load = slots_load(s);
+	const struct top_slots *s = &w->slots;
+	const double load = w->slots_load;
 	char inuse[32], cap[32], n[32], q[32], numbers[140];
 
 	top_number(s->inuse, inuse);
@@ -165,7 +159,7 @@ static int draw_grid(struct canvas *c, const struct top_layout *l, const struct 
 	}
 	if (w->slots.counted) {
 		line = i / g->per_line;
-		draw_slots(c, g, cell_x(l, g, i), y + line, &w->slots);
+		draw_slots(c, g, cell_x(l, g, i), y + line, w);
 	}
 	return line + 1;
 }
@@ -175,13 +169,13 @@ static void draw_highest(struct canvas *c, const struct top_layout *l, const str
 			 const struct top_grid *g, const struct top_worker *w, int y)
 {
 	const struct top_check *highest = NULL;
-	const bool slots = w->slots.counted && slots_load(&w->slots) > w->load;
+	const bool slots = w->slots_load >= 0 && w->slots_load >= w->load;
 
 	for (size_t i = 0; i < TOP_LIMITS; i++)
 		if (w->shown[i] && (!highest || w->shown[i]->load > highest->load))
 			highest = w->shown[i];
 	if (slots)
-		draw_slots(c, g, l->cells, y, &w->slots);
+		draw_slots(c, g, l->cells, y, w);
 	else if (highest)
 		draw_check(c, g, l->cells, y, highest);
 	if (slots || highest)
