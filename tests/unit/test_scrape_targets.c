@@ -304,6 +304,16 @@ static void the_largest_page_is_read_quickly(void **state)
 	free(page);
 }
 
+static void what_never_ends_is_given_up(void **state)
+{
+	(void)state;
+	scrape(target_of("/endless"));
+	assert_failed(-EFBIG, ": the page is over 4 MB");
+	run_ms(20);
+	assert_in_range(web.endless, SW_SCRAPE_LIMIT, 32 << 20);
+	assert_int_equal(web.open, 0);
+}
+
 static void duplicates_and_wrong_types_are_no_load(void **state)
 {
 	static const struct {
@@ -348,6 +358,7 @@ int main(void)
 		TARGETS_TEST(an_engine_that_is_set_stays),
 		TARGETS_TEST(hints_are_copied),
 		TARGETS_TEST(the_largest_page_is_read_quickly),
+		TARGETS_TEST(what_never_ends_is_given_up),
 		TARGETS_TEST(duplicates_and_wrong_types_are_no_load),
 	};
 

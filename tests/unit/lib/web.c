@@ -146,6 +146,16 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
 	close_when_sent(bev);
 }
 
+static void on_room(struct bufferevent *bev, void *arg)
+{
+	char *page = make_page(65536);
+
+	(void)arg;
+	bufferevent_write(bev, page, 65536);
+	web.endless += 65536;
+	free(page);
+}
+
 static void answer(struct bufferevent *bev, const char *path)
 {
 	if (!strcmp(path, "/metrics")) {
@@ -158,6 +168,9 @@ static void answer(struct bufferevent *bev, const char *path)
 			  "<!DOCTYPE html>\n<html><body>Welcome to nginx!</body></html>\n");
 	} else if (!strcmp(path, "/page")) {
 		send_page(bev, "200 OK", "", web.page);
+	} else if (!strcmp(path, "/endless")) {
+		evbuffer_add_printf(bufferevent_get_output(bev), "HTTP/1.1 200 OK\r\n\r\n");
+		bufferevent_setcb(bev, NULL, on_room, on_event, NULL);
 	} else if (!strcmp(path, "/other")) {
 		send_page(bev, "200 OK", "", "go_goroutines 12\n");
 	} else if (!strcmp(path, "/empty")) {

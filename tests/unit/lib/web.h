@@ -16,6 +16,7 @@ extern struct web {
 	int waiting, most_waiting; /* requests to /slow, /silent and /late without their answer */
 	char request[2048];	   /* the last one */
 	const char *page;	   /* what /page gives */
+	size_t endless;		   /* bytes of /endless that were written */
 } web;
 
 /* Serves on `port`, 0: any free one. */
@@ -31,6 +32,7 @@ void web_stop(void);
  * /gzip             packed; /gzip-cut without its end; /gzip-bad with a byte changed
  * /size/N           padded to N bytes; /bomb/N the same, packed
  * /page             web.page, from time to time another
+ * /endless          goes on as long as somebody reads
  * /short /long      less, or more, than Content-Length says
  * /chunk-cut        chunked, without the last chunk
  * /drop             closes the connection
