@@ -2,7 +2,7 @@
 // What is beside the pools: listeners, sources, what needs attention, and the events as they come.
 
 const EVENTS = 200;	  // lines that are kept
-const FOLD_MS = 10000;	  // like sheddings within this time are one line
+const FOLD_MS = 60000;	  // like sheddings within this time are one line
 const FAILING = 50;	  // feeds of workers that are named
 const SLIM_MS = 500;	  // a heartbeat with less time left than this was nearly too late
 
@@ -174,7 +174,7 @@ function droppedLine() {
 }
 
 // Newest first. What comes often, sheddings and those left out, is one line a kind until something
-// else happens or the line is some seconds old.
+// else happens or the line is a minute old.
 function eventList(parent) {
 	let open = new Map();
 
