@@ -218,6 +218,46 @@ static void what_is_followed_does_not(void **state)
 	close(end[1]);
 }
 
+#define MANY  500000
+#define BATCH 50000
+
+/* As many as there is room for, of clients that have gone: the next one finds none, and nothing is
+ * put out for it; a part is looked at each second, until all of them are swept. */
+static void many_connections(void **state)
+{
+	struct sw_plane *p = open_keeping(MANY);
+	int flows = bpf_obj_get(nets_pin("flows")), uses = bpf_obj_get(nets_pin("flow_use"));
+	struct sw_tuple *keys = calloc(BATCH, sizeof(*keys)), one_more = {.peer_port = 1};
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info), zero = 0, n = MANY, seconds = 0;
+	void *values;
+
+	(void)state;
+	assert_int_equal(bpf_obj_get_info_by_fd(flows, &info, &size), 0);
+	values = calloc(BATCH, info.value_size);
+	for (uint32_t i = 0; i < MANY; i += BATCH) {
+		uint32_t count = BATCH;
+
+		for (uint32_t j = 0; j < BATCH; j++)
+			keys[j].pad = i + j + 1;
+		assert_int_equal(bpf_map_update_batch(flows, keys, values, &count, NULL), 0);
+	}
+	assert_int_equal(bpf_map_update_elem(uses, &zero, &n, BPF_ANY), 0);
+	assert_int_equal(room(p), MANY);
+	assert_int_equal(use(p), MANY);
+	assert_int_equal(bpf_map_update_elem(flows, &one_more, values, BPF_NOEXIST), -E2BIG);
+	while (use(p) && seconds++ < 60)
+		assert_true(sw_plane_expire_flows(p, false) >= 0);
+	printf("swept in %u parts\n", seconds);
+	assert_int_equal(use(p), 0);
+	assert_true(seconds > 2);
+	free(values);
+	free(keys);
+	close(flows);
+	close(uses);
+	sw_plane_close(p, 0);
+}
+
 /* Of a daemon that was killed. */
 static void removal_resets_what_is_translated(void **state)
 {
@@ -288,6 +328,7 @@ int main(void)
 		C(what_translates_stays),
 		T(what_is_followed_does_not),
 		C(what_is_followed_does_not),
+		T(many_connections),
 		T(removal_resets_what_is_translated),
 		C(removal_resets_what_is_translated),
 		T(new_connections_are_let_in),
