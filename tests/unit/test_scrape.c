@@ -58,21 +58,6 @@ static void a_connection_is_not_kept_where_it_counts(void **state)
 	assert_page();
 }
 
-static void many_targets_keep_their_connections(void **state)
-{
-	struct sw_target t = target_of("/metrics");
-
-	(void)state;
-	for (int i = 0; i < 20; i++) {
-		t.timeout_ms++; /* or it were the same page, fetched once for all */
-		add_target(t);
-	}
-	await(200);
-	assert_page();
-	assert_in_range(web.accepted, 1, 20);
-	assert_true(web.requests >= 200);
-}
-
 static void defaults_stand_for_zero(void **state)
 {
 	struct sw_target t = target_of("/metrics");
@@ -432,7 +417,6 @@ int main(void)
 		SCRAPING_TEST(a_page_becomes_reports),
 		SCRAPING_TEST(scraping_goes_on_over_one_connection),
 		SCRAPING_TEST(the_first_scrape_does_not_wait_for_a_period),
-		SCRAPING_TEST(many_targets_keep_their_connections),
 		SCRAPING_TEST(a_connection_is_not_kept_where_it_counts),
 		SCRAPING_TEST(defaults_stand_for_zero),
 		SCRAPING_TEST(an_error_status_is_unknown),

@@ -118,6 +118,21 @@ static void a_failure_is_told_to_all(void **state)
 	assert_int_equal(told[3].n, -ENOENT);
 }
 
+static void many_targets_keep_their_connections(void **state)
+{
+	struct sw_target t = target_of("/metrics");
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		t.timeout_ms++; /* or it were the same page, fetched once for all */
+		add_target(t);
+	}
+	await(200);
+	assert_page();
+	assert_in_range(web.accepted, 1, 20);
+	assert_true(web.requests >= 200);
+}
+
 /* Without that, nobody would be asked in the first half of a period, and all at its end. */
 static void pages_are_spread_over_a_period(void **state)
 {
@@ -349,6 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TARGETS_TEST(one_fetch_is_for_all),
 		TARGETS_TEST(a_failure_is_told_to_all),
+		TARGETS_TEST(many_targets_keep_their_connections),
 		TARGETS_TEST(pages_are_spread_over_a_period),
 		TARGETS_TEST(what_differs_is_fetched_apart),
 		TARGETS_TEST(who_joins_is_told_at_once),

@@ -44,7 +44,7 @@ struct page {
 	bool begun;
 	struct event *tick;
 	struct sw_fetch *fetch;
-	TAILQ_HEAD(, target) targets;
+	TAILQ_HEAD(targets, target) targets;
 	struct target *next; /* to be told, while the others are */
 	bool telling;
 };
