@@ -223,12 +223,32 @@ static void what_is_no_publisher_is_told_from_what_is_silent(void **state)
 	listen_to(web, false);
 	assert_true(sw_now_ms() - begin_ms < 100);
 	assert_int_equal(plane_status(0).state, SW_EVENTS_CONNECTING);
+	plane_run_ms(50);
 	peer = accept(web_fd, NULL, NULL);
 	assert_int_equal(write(peer, reply, sizeof(reply) - 1), sizeof(reply) - 1);
 	close(peer);
 	assert_non_null(strstr(await_state(0, SW_EVENTS_FAILING).error, "cannot connect"));
 	await_state(1, SW_EVENTS_FAILING);
 	close(web_fd);
+}
+
+/* To open one takes a while, and there may be thousands. */
+static void many_endpoints_hold_nobody_up(void **state)
+{
+	uint64_t begin_ms = sw_now_ms();
+	struct sw_events_status status;
+	char address[64];
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		snprintf(address, sizeof(address), "ipc:///tmp/spillway-test-none/%d", i);
+		listen_to(address, false);
+	}
+	listen_to("tcp://no-such-address:x1:1", false);
+	assert_true(sw_now_ms() - begin_ms < 50);
+	await_state(199, SW_EVENTS_FAILING);
+	status = await_state(200, SW_EVENTS_FAILING);
+	assert_non_null(strstr(status.error, "cannot"));
 }
 
 static void endpoints_come_and_go(void **state)
@@ -239,8 +259,10 @@ static void endpoints_come_and_go(void **state)
 
 	(void)state;
 	assert_int_equal(sw_events_zmq(plane, "nonsense", false, &plane_error), -EINVAL);
-	assert_non_null(strstr(plane_error.text, "cannot listen to nonsense: "));
+	assert_non_null(strstr(plane_error.text, "cannot listen to nonsense: it is neither"));
 	assert_int_equal(sw_events_zmq(plane, "tcp://127.0.0.1", false, &plane_error), -EINVAL);
+	assert_int_equal(sw_events_zmq(plane, "tcp://h:65536", false, &plane_error), -EINVAL);
+	assert_int_equal(sw_events_zmq(plane, "ipc://", false, &plane_error), -EINVAL);
 	assert_false(sw_events_status(plane, 0, &status));
 	listen_to(address, false);
 	listen_to(address, false);
@@ -270,6 +292,7 @@ int main(void)
 		PUBLISHING_TEST(only_subjects_of_load_are_read),
 		PUBLISHING_TEST(a_publisher_that_comes_back_is_heard_again),
 		PUBLISHING_TEST(what_is_no_publisher_is_told_from_what_is_silent),
+		PUBLISHING_TEST(many_endpoints_hold_nobody_up),
 		PUBLISHING_TEST(endpoints_come_and_go),
 	};
 

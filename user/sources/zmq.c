@@ -23,7 +23,8 @@
 
 struct endpoint {
 	struct sw_link link; /* first: they are the same */
-	void *socket, *monitor;
+	const struct sw_zmq *all;
+	void *socket, *monitor; /* NULL: to be opened */
 	struct event *readable;
 	bool broker;
 	zmq_msg_t frames[SW_FRAMES]; /* of the message that is under way */
@@ -57,24 +58,6 @@ static void take_message(struct endpoint *p)
 		sw_link_took(&p->link, envelope.data, envelope.length);
 }
 
-/* One frame, as there is no limit to how many a message may have. */
-static bool read_frame(struct sw_link *link)
-{
-	struct endpoint *p = (struct endpoint *)link;
-	zmq_msg_t *frame = &p->frames[p->n < SW_FRAMES ? p->n : SW_FRAMES - 1];
-
-	if (zmq_msg_recv(frame, p->socket, ZMQ_DONTWAIT) < 0) {
-		event_add(p->readable, NULL);
-		return false;
-	}
-	p->n++;
-	if (zmq_msg_more(frame))
-		return true;
-	take_message(p);
-	p->n = 0;
-	return true;
-}
-
 /* libzmq's descriptor says only that something has happened. It may stay readable until all was
  * read, so it is looked at again only then. */
 static void on_readable(evutil_socket_t fd, short what, void *arg)
@@ -99,7 +82,7 @@ static void note(struct endpoint *p, unsigned event)
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
 	case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
 	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-		sw_link_down(&p->link, "what listens there is no ZeroMQ publisher");
+		sw_link_down(&p->link, "no ZeroMQ publisher answers there");
 		break;
 	default: break;
 	}
@@ -121,14 +104,16 @@ static void look_at(struct endpoint *p)
 void sw_zmq_look(struct sw_zmq *z)
 {
 	for (size_t i = 0; i < z->n; i++)
-		look_at(z->endpoints[i]);
+		if (z->endpoints[i]->socket)
+			look_at(z->endpoints[i]);
+		else
+			sw_link_ready(&z->endpoints[i]->link); /* opens it, or tries again to */
 }
 
 /* ---- endpoints ------------------------------------------------------------------------------ */
 
-static void close_endpoint(struct endpoint *p)
+static void close_sockets(struct endpoint *p)
 {
-	sw_link_end(&p->link);
 	if (p->readable)
 		event_free(p->readable);
 	if (p->monitor)
@@ -137,6 +122,14 @@ static void close_endpoint(struct endpoint *p)
 		zmq_socket_monitor(p->socket, NULL, 0);
 		zmq_close(p->socket);
 	}
+	p->readable = NULL;
+	p->monitor = p->socket = NULL;
+}
+
+static void close_endpoint(struct endpoint *p)
+{
+	sw_link_end(&p->link);
+	close_sockets(p);
 	for (int i = 0; i < SW_FRAMES; i++)
 		zmq_msg_close(&p->frames[i]);
 	free(p->link.name);
@@ -157,7 +150,7 @@ static int set_options(void *socket, bool broker)
 	       set(socket, ZMQ_RCVHWM, broker ? BROKER_QUEUED : DIRECT_QUEUED) ||
 	       set(socket, ZMQ_IPV6, 1) || set(socket, ZMQ_RECONNECT_IVL, RETRY_MS) ||
 	       set(socket, ZMQ_RECONNECT_IVL_MAX, RETRY_MAX_MS) ||
-	       set(socket, ZMQ_CONNECT_TIMEOUT, 5000) || set(socket, ZMQ_HANDSHAKE_IVL, 2000) ||
+	       set(socket, ZMQ_CONNECT_TIMEOUT, 5000) || set(socket, ZMQ_HANDSHAKE_IVL, 5000) ||
 	       /* a publisher whose host is gone says nothing, as one does that has no load */
 	       set(socket, ZMQ_TCP_KEEPALIVE, 1) || set(socket, ZMQ_TCP_KEEPALIVE_IDLE, 10) ||
 	       set(socket, ZMQ_TCP_KEEPALIVE_INTVL, 5) || set(socket, ZMQ_TCP_KEEPALIVE_CNT, 3) ||
@@ -184,35 +177,71 @@ static void *open_monitor(const struct sw_zmq *z, void *socket)
 	return monitor;
 }
 
-/* -errno of libzmq, which has numbers of its own. */
-static int failed(const char *endpoint, struct sw_error *err)
-{
-	int number = zmq_errno();
-
-	return sw_fail(err, number == EMFILE ? -EMFILE : -EINVAL, "cannot listen to %s: %s",
-		       endpoint, zmq_strerror(number));
-}
-
-static int open_endpoint(struct sw_zmq *z, struct endpoint *p, const char *address,
-			 struct sw_error *err)
+static int try_opening(struct endpoint *p)
 {
 	size_t size = sizeof(evutil_socket_t);
 	evutil_socket_t fd;
 
-	p->link.name = strdup(address);
-	p->socket = zmq_socket(z->context, ZMQ_SUB);
-	if (!p->link.name)
-		return sw_fail(err, -ENOMEM, "no memory");
+	p->socket = zmq_socket(p->all->context, ZMQ_SUB);
 	if (!p->socket || set_options(p->socket, p->broker))
-		return failed(address, err);
-	p->monitor = open_monitor(z, p->socket);
-	if (!p->monitor || zmq_connect(p->socket, address) ||
+		return -1;
+	p->monitor = open_monitor(p->all, p->socket);
+	if (!p->monitor || zmq_connect(p->socket, p->link.name) ||
 	    zmq_getsockopt(p->socket, ZMQ_FD, &fd, &size))
-		return failed(address, err);
-	p->readable = event_new(z->base, fd, EV_READ, on_readable, p);
-	if (!p->readable)
-		return sw_fail(err, -ENOMEM, "no memory");
-	return 0;
+		return -1;
+	p->readable = event_new(p->all->base, fd, EV_READ, on_readable, p);
+	return p->readable ? 0 : -1;
+}
+
+static int open_endpoint(struct endpoint *p, struct sw_error *err)
+{
+	int number;
+
+	if (!try_opening(p))
+		return 0;
+	number = zmq_errno(); /* libzmq has some of its own */
+	close_sockets(p);
+	return sw_fail(err, -EIO, "cannot listen: %s", zmq_strerror(number));
+}
+
+/* To open many sockets takes long, so that is a piece of work as well. Else one frame, as there is
+ * no limit to how many a message may have. */
+static bool read_piece(struct sw_link *link)
+{
+	struct endpoint *p = (struct endpoint *)link;
+	zmq_msg_t *frame = &p->frames[p->n < SW_FRAMES ? p->n : SW_FRAMES - 1];
+	struct sw_error err;
+
+	if (!p->socket && open_endpoint(p, &err)) {
+		sw_link_down(link, "%s", err.text);
+		return false;
+	}
+	if (zmq_msg_recv(frame, p->socket, ZMQ_DONTWAIT) < 0) {
+		event_add(p->readable, NULL);
+		return false;
+	}
+	p->n++;
+	if (zmq_msg_more(frame))
+		return true;
+	take_message(p);
+	p->n = 0;
+	return true;
+}
+
+/* "tcp://HOST:PORT" or "ipc://PATH". What libzmq makes of it is seen when it is opened. */
+static bool is_address(const char *text)
+{
+	const char *port;
+	char *end;
+	long number;
+
+	if (!strncmp(text, "ipc://", 6))
+		return text[6] != '\0';
+	port = strncmp(text, "tcp://", 6) ? NULL : strrchr(text + 6, ':');
+	if (!port || port == text + 6)
+		return false;
+	number = strtol(port + 1, &end, 10);
+	return !*end && number > 0 && number <= UINT16_MAX;
 }
 
 /* The index of an endpoint; `n`: it is none. */
@@ -229,23 +258,21 @@ static int add(struct sw_zmq *z, const char *address, bool broker, struct sw_err
 {
 	struct endpoint **more = reallocarray(z->endpoints, z->n + 1, sizeof(struct endpoint *));
 	struct endpoint *p = calloc(1, sizeof(*p));
-	int ret;
+	char *name = strdup(address);
 
 	if (more)
 		z->endpoints = more;
-	if (!more || !p) {
+	if (!more || !p || !name) {
 		free(p);
+		free(name);
 		return sw_fail(err, -ENOMEM, "no memory");
 	}
-	p->link = (struct sw_link){.events = z->events, .read = read_frame, .kind = "zmq"};
+	p->link = (struct sw_link){
+		.events = z->events, .read = read_piece, .kind = "zmq", .name = name};
+	p->all = z;
 	p->broker = broker;
 	for (int i = 0; i < SW_FRAMES; i++)
 		zmq_msg_init(&p->frames[i]);
-	ret = open_endpoint(z, p, address, err);
-	if (ret) {
-		close_endpoint(p);
-		return ret;
-	}
 	z->endpoints[z->n++] = p;
 	sw_link_ready(&p->link);
 	return 0;
@@ -257,6 +284,10 @@ int sw_zmq_add(struct sw_zmq *z, const char *address, bool broker, struct sw_err
 
 	if (i < z->n && z->endpoints[i]->broker == broker)
 		return 0;
+	if (!is_address(address))
+		return sw_fail(err, -EINVAL,
+			       "cannot listen to %s: it is neither tcp://HOST:PORT nor ipc://PATH",
+			       address);
 	sw_zmq_drop(z, address);
 	if (z->n >= SW_EVENTS_ENDPOINTS)
 		return sw_fail(err, -ENOSPC, "cannot listen to %s: %d endpoints are the limit",
