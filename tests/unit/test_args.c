@@ -418,9 +418,10 @@ static void help(void **state)
 		prints("--help", parts[i]);
 	prints("-h", "Usage: spillwayd");
 	prints("--version", "spillwayd " SW_VERSION "\n");
-	/* the engines are spelled out there */
+	/* the engines are spelled out there, but for two that need more than flags can say */
 	for (int e = 0; e < SW_ENGINES; e++)
-		prints("--help", sw_engine_name((enum sw_engine)e));
+		if (e != SW_ENGINE_DYNAMO && e != SW_ENGINE_CUSTOM)
+			prints("--help", sw_engine_name((enum sw_engine)e));
 }
 
 /* The command lines that the help shows are good ones. */
