@@ -316,6 +316,7 @@ static int run(struct daemon *d)
 		sw_pools_tick(&d->live);
 		sw_planes_settle(&d->live);
 		sw_shed_second(&d->live);
+		sw_history_second(d->live.history, &d->live); /* counted from now on */
 		sw_planes_remove_others(&d->live);
 		sw_planes_look_for_servers(&d->live);
 		sw_notify("READY=1");
