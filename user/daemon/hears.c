@@ -105,6 +105,7 @@ static void add_hints(struct sw_report *r, const struct sw_engine_hints *hints)
 
 static void on_event(void *arg, const struct sw_load_event *event)
 {
+	const struct sw_error none = {""};
 	struct sw_hears *h = arg;
 	size_t i;
 
@@ -118,7 +119,7 @@ static void on_event(void *arg, const struct sw_load_event *event)
 		struct sw_report report = event->report;
 
 		add_hints(&report, &w->conf->source.hints);
-		sw_worker_told(w, SW_FEED_EVENTS, event->publisher, 1, &report, NULL);
+		sw_worker_told(w, SW_FEED_EVENTS, event->publisher, 1, &report, &none);
 	}
 }
 

@@ -198,7 +198,9 @@ static int add_events(struct daemon *d, struct sw_error *err)
 
 static void on_load(struct sw_live_worker *w, int n, const struct sw_report *reports)
 {
-	sw_worker_told(w, SW_FEED_PUSH, 0, n, reports, NULL);
+	const struct sw_error none = {""};
+
+	sw_worker_told(w, SW_FEED_PUSH, 0, n, reports, &none);
 }
 
 static int open_control(struct daemon *d, struct sw_error *err)
