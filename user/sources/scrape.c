@@ -221,6 +221,16 @@ static bool copy_text(const char **to, const char *from)
 	return !from || *to;
 }
 
+/* All of them are to->'s own afterwards, or NULL. */
+static bool copy_texts(struct sw_target *to, const struct sw_target *from)
+{
+	bool all = copy_text(&to->url, from->url);
+
+	all = copy_text(&to->bearer_token_file, from->bearer_token_file) && all;
+	all = copy_text(&to->ca_file, from->ca_file) && all;
+	return copy_text(&to->netns, from->netns) && all;
+}
+
 static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct page **out,
 		    struct sw_error *err)
 {
@@ -235,12 +245,7 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 	p->conf = *conf;
 	p->conf.hints = (struct sw_engine_hints){};
 	p->tick = evtimer_new(s->base, on_tick, p);
-	ret = copy_text(&p->conf.url, conf->url) &
-				      copy_text(&p->conf.bearer_token_file,
-						conf->bearer_token_file) &
-				      copy_text(&p->conf.ca_file, conf->ca_file) &
-				      copy_text(&p->conf.netns, conf->netns) &&
-			      p->tick && p->loop
+	ret = copy_texts(&p->conf, conf) && p->tick && p->loop
 		      ? sw_fetch_new(&p->fetch, p->loop->curl, conf, on_page, p, err)
 		      : sw_fail(err, -ENOMEM, "out of memory");
 	if (ret) {
