@@ -64,7 +64,7 @@ static __always_inline int tell_shed(const struct packet *p, __u32 listener, __u
 	e->endpoint = note >> 20 & 15;
 	e->kept = note >> 24;
 	e->pad = 0;
-	bpf_ringbuf_submit(e, 0);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP); /* the daemon looks at each beat */
 	return 0;
 }
 

@@ -117,7 +117,7 @@ static int setup(void **state)
 	memset(&totals, 0, sizeof(totals));
 	followed = false;
 	reads = n_sent = 0;
-	assert_int_equal(sw_shed_new(&live, NULL, &err), 0);
+	assert_int_equal(sw_shed_new(&live, &err), 0);
 	assert_string_equal(look(0), "");
 	return 0;
 }

@@ -157,8 +157,10 @@ void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool
 
 /* ---- shed.c: requests that were shed, one by one ------------------------------------------ */
 
-int sw_shed_new(struct sw_live *live, struct event_base *base, struct sw_error *err);
-/* Once a second, and when planes have been opened: reads the events of all that are open, and says
+int sw_shed_new(struct sw_live *live, struct sw_error *err);
+/* The heartbeat: reads what has come. */
+void sw_shed_beat(struct sw_live *live);
+/* Once a second, and when planes have been opened: finds the rings of all that are open, and says
  * when shedding begins, goes on and ends. */
 void sw_shed_second(struct sw_live *live);
 /* The configuration changed: what was counted for a pool may have been of other listeners. */

@@ -53,6 +53,7 @@ static void on_beat(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	sw_gates_beat(&d->live);
 	sw_steering_beat(&d->live);
+	sw_shed_beat(&d->live);
 }
 
 static void on_second(evutil_socket_t fd, short what, void *arg)
@@ -240,7 +241,7 @@ static int start(struct daemon *d, struct sw_error *err)
 	if (!e)
 		e = sw_hub_new(&live->hub, d->base, err);
 	if (!e)
-		e = sw_shed_new(live, d->base, err);
+		e = sw_shed_new(live, err);
 	if (!e)
 		e = open_control(d, err);
 	if (!e)

@@ -90,7 +90,7 @@ static void on_event(void *arg, const struct sw_shed_event *e)
 
 static void free_reader(struct sw_shed_reader *r)
 {
-	sw_events_close(r->events);
+	sw_shed_ring_close(r->ring);
 	free(r->netns);
 	free(r);
 }
@@ -98,7 +98,7 @@ static void free_reader(struct sw_shed_reader *r)
 static bool is_read(const struct sw_shed *s, const struct sw_live_plane *plane)
 {
 	for (size_t i = 0; i < s->n_readers; i++)
-		if (sw_events_reads(s->readers[i]->events, sw_plane_shed_events(plane->plane)))
+		if (sw_shed_ring_reads(s->readers[i]->ring, sw_plane_shed_events(plane->plane)))
 			return true;
 	return false;
 }
@@ -118,8 +118,7 @@ static void read_plane(struct sw_shed *s, const struct sw_live_plane *plane)
 	r->shed = s;
 	r->netns = plane->netns ? strdup(plane->netns) : NULL;
 	if ((plane->netns && !r->netns) ||
-	    sw_events_open(&r->events, sw_plane_shed_events(plane->plane), s->base, on_event, r,
-			   &err))
+	    sw_shed_ring_open(&r->ring, sw_plane_shed_events(plane->plane), on_event, r, &err))
 		free_reader(r);
 	else
 		s->readers[s->n_readers++] = r;
@@ -131,7 +130,7 @@ static bool is_wanted(const struct sw_shed *s, const struct sw_shed_reader *r)
 
 	for (size_t i = 0; i < live->n_planes; i++)
 		if (live->planes[i].plane &&
-		    sw_events_reads(r->events, sw_plane_shed_events(live->planes[i].plane)))
+		    sw_shed_ring_reads(r->ring, sw_plane_shed_events(live->planes[i].plane)))
 			return true;
 	return false;
 }
@@ -244,13 +243,19 @@ void sw_shed_answered(struct sw_live_pool *pool, int connection, enum sw_method 
 
 /* ------------------------------------------------------------------------------------------- */
 
-int sw_shed_new(struct sw_live *live, struct event_base *base, struct sw_error *err)
+int sw_shed_new(struct sw_live *live, struct sw_error *err)
 {
 	live->shed = calloc(1, sizeof(*live->shed));
 	if (!live->shed)
 		return sw_fail(err, -ENOMEM, "no memory");
-	*live->shed = (struct sw_shed){.live = live, .base = base};
+	*live->shed = (struct sw_shed){.live = live};
 	return 0;
+}
+
+void sw_shed_beat(struct sw_live *live)
+{
+	for (size_t i = 0; i < live->shed->n_readers; i++)
+		sw_shed_ring_read(live->shed->readers[i]->ring);
 }
 
 void sw_shed_second(struct sw_live *live)

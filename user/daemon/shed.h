@@ -4,7 +4,7 @@
 #define SPILLWAY_SHED_H
 
 #include "daemon/daemon.h"
-#include "kernel/events.h"
+#include "kernel/shed_ring.h"
 
 enum sw_shed_way { /* how a request was turned away */
 		   SW_SHED_SATURATED,
@@ -41,12 +41,11 @@ struct sw_spell {
 struct sw_shed_reader {
 	struct sw_shed *shed;
 	char *netns; /* of its plane; NULL: the daemon's own */
-	struct sw_events *events;
+	struct sw_shed_ring *ring;
 };
 
 struct sw_shed {
 	struct sw_live *live;
-	struct event_base *base;
 	struct sw_shed_reader **readers;
 	size_t n_readers;
 	struct sw_spell *spells;
