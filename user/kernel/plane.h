@@ -105,7 +105,7 @@ int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp
 
 /* Sums what was shed of a listener by kind of request over CPUs. */
 int sw_plane_shed_counts(struct sw_plane *p, unsigned listener, struct sw_shed_counts *out);
-/* The map of events about that, for sw_shed_ring_open(); it is the same as long as its pin lives. */
+/* The map of events about that, for sw_shed_ring_open(); the same as long as its pin lives. */
 int sw_plane_shed_events(const struct sw_plane *p);
 
 /* False: requests on established connections are not shed here; `why` says it where the kernel
