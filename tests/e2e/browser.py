@@ -35,6 +35,7 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$0" "$@" 3<&{reads} 4>&{writes}', "chromium", *FLAGS,
              f"--user-data-dir={profile}", "about:blank"],
+            env=dict(os.environ, TMPDIR=os.path.dirname(profile)),  # it leaves files there
             pass_fds=(reads, writes), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         os.close(reads)
