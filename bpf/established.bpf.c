@@ -88,9 +88,10 @@ static __always_inline int end_unborn(ctx_t *ctx, struct scratch *s, struct flow
 	return SW_R_drain_fin;
 }
 
+/* Right behind the last request that was shed: a FIN that overtakes another one is not the end. */
 static __always_inline int is_unborn(ctx_t *ctx, struct scratch *s, const struct flow *f)
 {
-	return f->flags & FLOW_TRANSLATED && !(f->flags & FLOW_SWALLOW) && !f->x.asked &&
+	return f->flags & FLOW_TRANSLATED && !(f->flags & FLOW_SWALLOW) && s->p.seq == f->to &&
 	       STAGE(ask_socket)(ctx) == SOCKET_BEGINS && s->facts.unborn;
 }
 
