@@ -133,17 +133,38 @@ static void print_sources(const json_t *status, const json_t *before, double sec
 	cli_table_print(&t);
 }
 
-static void print_errors(const json_t *status)
+static void add_feeds(struct cli_table *t, const json_t *pool, const json_t *worker)
 {
+	size_t i;
+	json_t *f;
+
+	json_array_foreach (cli_list(worker, "sources"), i, f) {
+		char of[512], by[64], age[32], told[32], failures[32];
+
+		if (!t->rows)
+			CLI_ROW(t, "LOAD OF", "BY", "AGE", "TOLD", "NO LOAD", "LAST ERROR");
+		snprintf(of, sizeof(of), "%s/%s", cli_text(pool, "name"), cli_text(worker, "name"));
+		snprintf(by, sizeof(by), "%s%s%s", cli_text(f, "kind"),
+			 cli_text(f, "publisher")[0] ? " " : "", cli_text(f, "publisher"));
+		CLI_ROW(t, of, by, cli_time(json_object_get(f, "age_ms"), age),
+			cli_number(json_object_get(f, "told"), told),
+			cli_number(json_object_get(f, "failures"), failures), cli_text(f, "error"));
+	}
+}
+
+/* Who tells the load of each worker, and why it is none. */
+static void print_feeds(const json_t *status)
+{
+	struct cli_table t = {0};
 	size_t i, j;
 	json_t *p, *w;
 
 	json_array_foreach (cli_list(status, "pools"), i, p)
 		json_array_foreach (cli_list(p, "workers"), j, w)
-			if (cli_text(w, "error")[0])
-				printf("\nworker %s of pool %s gives no load: %s\n",
-				       cli_text(w, "name"), cli_text(p, "name"),
-				       cli_text(w, "error"));
+			add_feeds(&t, p, w);
+	if (t.rows)
+		printf("\n");
+	cli_table_print(&t);
 }
 
 static void print_status(const json_t *status, const json_t *before, double seconds)
@@ -162,7 +183,7 @@ static void print_status(const json_t *status, const json_t *before, double seco
 	print_listeners(status, before, seconds);
 	cli_print_slots(status, before, seconds);
 	print_sources(status, before, seconds);
-	print_errors(status);
+	print_feeds(status);
 	fflush(stdout);
 }
 
