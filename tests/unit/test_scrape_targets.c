@@ -343,6 +343,10 @@ static void duplicates_and_wrong_types_are_no_load(void **state)
 		{"# TYPE tgi_queue_size histogram\ntgi_queue_size_bucket{le=\"+Inf\"} 12\n"
 		 "tgi_queue_size_sum 12\ntgi_queue_size_count 12\n",
 		 "no series of tgi among the 3"},
+		{"tgi_queue_size 6\ntgi_batch_current_size 5\ntgi_queue_size 6\n",
+		 "line 3: tgi_queue_size is on the page twice with the same labels"},
+		{"tgi_queue_size{a=\"1\"} 6\ntgi_queue_size{a=\"1\"} 7\n",
+		 "line 2: tgi_queue_size"},
 	};
 
 	(void)state;
@@ -352,9 +356,9 @@ static void duplicates_and_wrong_types_are_no_load(void **state)
 		assert_true(seen.n < 0);
 		assert_non_null(strstr(seen.text, bad[i].error));
 	}
-	/* repeated to the letter: sizes and ratios are what they are, counts cannot be told from
-	 * those of two engines behind one page, and add up */
-	web.page = "tgi_queue_size 6\ntgi_queue_size 6\ntgi_batch_current_size 5\n";
+	/* what is not read may be there as often as it likes, and parts add up */
+	web.page = "go_gc 1\ngo_gc 1\ntgi_queue_size{a=\"1\"} 6\ntgi_queue_size{a=\"2\"} 6\n"
+		   "tgi_batch_current_size 5\n";
 	scrape(target_of("/page"));
 	assert_page();
 }

@@ -12,6 +12,8 @@
 #include "sources/custom.h"
 
 #define KV_SCALE 10000 /* blocks that a KV ratio is spread over when the total is not known */
+#define SEEN	 512   /* series of a page that are known again when they are repeated */
+#define TRIES	 8
 
 struct tally { /* what the page says of one rank */
 	uint32_t rank;
@@ -31,6 +33,10 @@ struct page {
 	char other_name[128];	 /* which counts where it is the only one */
 	bool several;
 	unsigned samples;
+	struct {
+		const char *text; /* name and labels, in the page */
+		size_t length;
+	} seen[SEEN]; /* a hash table */
 };
 
 const char *sw_engine_name(enum sw_engine e)
@@ -134,9 +140,34 @@ static double number_of(const struct sw_series *series, const struct sw_sample *
 	return sw_prom_number(text, strlen(text), &number) ? number : NAN;
 }
 
-static void tally_sample(struct page *p, const struct sw_sample *s)
+/* Is the series on the page already, to the letter? */
+static bool is_repeated(struct page *p, const struct sw_sample *s)
+{
+	size_t length = s->labels + s->labels_length - s->name;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < length; i++)
+		at = (at ^ (uint8_t)s->name[i]) * 0x01000193;
+	for (int i = 0; i < TRIES; i++, at++) {
+		const char **text = &p->seen[at % SEEN].text;
+		size_t *known = &p->seen[at % SEEN].length;
+
+		if (!*text) {
+			*text = s->name;
+			*known = length;
+			return false;
+		}
+		if (*known == length && !memcmp(*text, s->name, length))
+			return true;
+	}
+	return false;
+}
+
+/* False: it is said twice how much that is. */
+static bool tally_sample(struct page *p, const struct sw_sample *s)
 {
 	const struct sw_engine_kind *kind = p->kind;
+	bool new = false;
 	char part[2];
 
 	p->samples++;
@@ -149,10 +180,15 @@ static void tally_sample(struct page *p, const struct sw_sample *s)
 		if (kind->part && (sw_sample_label(s, kind->part, part, sizeof(part)) || *part))
 			continue;
 		t = find_tally(p, series, s);
-		if (t)
-			add(t, series->field, number_of(series, s),
-			    is_count(series->field) && !kind->replicated);
+		if (!t)
+			continue;
+		if (!new && !kind->replicated && is_repeated(p, s))
+			return false;
+		new = true;
+		add(t, series->field, number_of(series, s),
+		    is_count(series->field) && !kind->replicated);
 	}
+	return true;
 }
 
 /* What is said of the model holds for its worker. */
@@ -341,7 +377,11 @@ int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const 
 		snprintf(page.worker, sizeof(page.worker), "%" PRIu64, hints->worker_id);
 	sw_prom_init(&prom, text, length);
 	while ((more = sw_prom_next(&prom, &sample)) > 0)
-		tally_sample(&page, &sample);
+		if (!tally_sample(&page, &sample))
+			return sw_fail(err, -EBADMSG,
+				       "line %u: %.*s is on the page twice with the same labels, "
+				       "so it is not known which one holds",
+				       prom.line, (int)sample.name_length, sample.name);
 	if (more < 0)
 		return fail_format(e, &prom, text, length, err);
 	spread_model(&page);
