@@ -160,7 +160,7 @@ daemon() {
 	spawn "$HOST" "$BUILD/spillwayd" --control "$CONTROL" --pin-root "$PINS" "$@" \
 		>>"$WORK/daemon.log" 2>&1
 	daemon_pid=$spawned
-	until_true 5 spillway status || {
+	until_true 20 spillway status || {
 		echo "spillwayd did not start: $*"
 		exit 1
 	}

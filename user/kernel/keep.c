@@ -94,16 +94,26 @@ void sw_keep_stop(const struct sw_plane *p)
 	stop_in(p->maps.listeners);
 }
 
+/* One of another layout has rows of another size, which are not for us to write. */
+void sw_keep_stop_pinned(const struct sw_plane *p)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+	int map = open_pinned(p, "listeners");
+
+	if (map < 0)
+		return;
+	if (!bpf_obj_get_info_by_fd(map, &info, &size) &&
+	    info.value_size == sizeof(struct sw_listener))
+		stop_in(map);
+	close(map);
+}
+
 /* A map of another size takes the place of the pinned one only when that holds nothing, and the
  * programs that run put nothing more into it. */
 static bool is_in_use(const struct sw_plane *p)
 {
-	int listeners = open_pinned(p, "listeners");
-
-	if (listeners >= 0) {
-		stop_in(listeners);
-		close(listeners);
-	}
+	sw_keep_stop_pinned(p);
 	return sw_keep_use(p);
 }
 

@@ -23,6 +23,8 @@ unsigned sw_keep_use(const struct sw_plane *p);
 
 /* Nothing is shed on established connections any more, until the tables are written again. */
 void sw_keep_stop(const struct sw_plane *p);
+/* The same of a plane that is not loaded but pinned: a daemon's that was killed a moment ago. */
+void sw_keep_stop_pinned(const struct sw_plane *p);
 /* After that: waits up to `ms` for connections that are translated to end. Returns how many are
  * left. */
 unsigned sw_keep_wait(struct sw_plane *p, unsigned ms);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernel/destroy.h"
+#include "kernel/keep.h"
 #include "kernel/link.h"
 #include "kernel/pindir.h"
 #include "kernel/pins.h"
@@ -64,8 +65,9 @@ static void end_connections(const char *dir)
 		sw_log(SW_INFO, "%d connections on which requests were shed are reset", n);
 }
 
-/* Connections first, while their numbers are translated yet. Filters have to be looked for where
- * they are, and only in that very namespace. */
+/* Connections first, while their numbers are translated yet; before them the shedding, which a
+ * daemon that was killed leaves on until its deadline. Filters have to be looked for where they
+ * are, and only in that very namespace. */
 static void remove_scope(void *arg, const char *layout, const char *scope)
 {
 	struct sw_plane p = {0};
@@ -75,6 +77,7 @@ static void remove_scope(void *arg, const char *layout, const char *scope)
 	(void)arg;
 	snprintf(p.dir, sizeof(p.dir), "%s/%s", layout, scope);
 	there = enter(p.dir, scope, &former);
+	sw_keep_stop_pinned(&p);
 	if (there)
 		end_connections(p.dir);
 	sw_link_remove_all(p.dir);
