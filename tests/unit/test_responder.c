@@ -280,6 +280,26 @@ static void waits_for_files(void **state)
 	close(fd);
 }
 
+/* What lingers of its connections is at a server's port where it answers in a server's place. */
+static void leaves_its_port_to_others(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(sw_responder_port(responder)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = dial(false), server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	(void)state;
+	say(fd, "GET / HTTP/1.1\r\n\r\n");
+	expect_answer(fd);
+	close(fd);
+	turn(5);
+	sw_responder_close(responder);
+	responder = NULL;
+	setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
+	close(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(closes_without_an_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_for_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounds_connections, setup, teardown),
+		cmocka_unit_test_setup_teardown(leaves_its_port_to_others, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -260,6 +260,10 @@ static int listen_on(int family, uint16_t *port)
 		close(fd);
 		return e;
 	}
+	/* Connections that it answers in a server's place have the server's port, and linger there.
+	 * The server must be able to bind it all the same. Not before bind(), which then might give
+	 * a port that others have. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	*port = ntohs(family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
 	return fd;
 }
