@@ -21,8 +21,6 @@
 #include "kernel/probe.h"
 #include "nets.h"
 
-#define TCX_INGRESS 46
-
 char nets_guarded[64], nets_client[64], nets_root[64];
 
 const char *nets_impossible(void)
@@ -109,6 +107,24 @@ int nets_teardown(void **state)
 	return 0;
 }
 
+void nets_peer_gro(void)
+{
+	nets_run(nets_client, "ethtool -K veth1 gro on");
+}
+
+bool nets_has_tcx(void)
+{
+	if (sw_probe_tcx())
+		return true;
+	printf("SKIP: the kernel has no TCX\n");
+	return false;
+}
+
+void nets_use_clsact(void)
+{
+	setenv("SPILLWAY_NO_TCX", "1", 1);
+}
+
 struct sw_plane_conf nets_conf(enum sw_attach attach)
 {
 	return (struct sw_plane_conf){
@@ -184,6 +200,25 @@ struct nets_programs nets_xdp(const char *netns, const char *interface)
 	return out;
 }
 
+bool nets_filter(const char *pattern)
+{
+	return !nets_try(nets_guarded, "tc filter show dev veth0 ingress | grep -q '%s'", pattern);
+}
+
+bool nets_clsact(void)
+{
+	return !nets_try(nets_guarded, "tc qdisc show dev veth0 | grep -q clsact");
+}
+
+void nets_assert_bare(void)
+{
+	assert_int_equal(nets_tcx(nets_guarded, "veth0").n, 0);
+	assert_int_equal(nets_tcx(nets_guarded, "lo").n, 0);
+	assert_int_equal(nets_xdp(nets_guarded, "veth0").n, 0);
+	assert_false(nets_filter(""));
+	assert_int_not_equal(access(nets_root, F_OK), 0);
+}
+
 void nets_stranger_filter(const char *interface, bool egress, uint32_t number)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .attach_point = BPF_TC_INGRESS);
@@ -220,4 +255,15 @@ const char *nets_pin(const char *name)
 	snprintf(path, sizeof(path), "%s/v%d/netns-%lu/%s", nets_root, SW_LAYOUT,
 		 (unsigned long)st.st_ino, name);
 	return path;
+}
+
+struct sw_secrets nets_secrets(void)
+{
+	struct sw_secrets s;
+	uint32_t zero = 0;
+	int fd = bpf_obj_get(nets_pin("secrets"));
+
+	assert_int_equal(bpf_map_lookup_elem(fd, &zero, &s), 0);
+	close(fd);
+	return s;
 }

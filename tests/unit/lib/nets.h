@@ -12,6 +12,8 @@
 
 #include "kernel/plane.h"
 
+#define TCX_INGRESS 46
+
 extern char nets_guarded[64], nets_client[64]; /* paths of the namespaces */
 extern char nets_root[64];		       /* the pin root */
 
@@ -21,6 +23,11 @@ const char *nets_impossible(void);
 /* For cmocka: fresh namespaces for each test; what a failed test left is removed. */
 int nets_setup(void **state);
 int nets_teardown(void **state);
+
+/* Until the test ends: veth0 can have native XDP; TC goes by clsact also where there is TCX. */
+void nets_peer_gro(void);
+void nets_use_clsact(void);
+bool nets_has_tcx(void); /* says so when not */
 
 /* Runs a shell command, inside a namespace if one is given (NULL: the test's own); fails the test
  * unless it succeeds. nets_try() returns the exit status instead. */
@@ -43,6 +50,13 @@ struct nets_programs {
 struct nets_programs nets_tcx(const char *netns, const char *interface);
 struct nets_programs nets_xdp(const char *netns, const char *interface);
 
+/* Is there a filter at ingress of veth0 whose line matches; a clsact qdisc on veth0? */
+#define NETS_OURS "pref 529.* handle 0x211 spillway_tc"
+bool nets_filter(const char *pattern);
+bool nets_clsact(void);
+/* Nothing is attached in the guarded namespace, and nothing pinned. */
+void nets_assert_bare(void);
+
 /* Loads a program that lets everything pass, as somebody else would. */
 int nets_stranger(bool xdp);
 /* Puts such a program under a clsact qdisc, made if there is none. Priority and handle: `number`.
@@ -51,5 +65,6 @@ void nets_stranger_filter(const char *interface, bool egress, uint32_t number);
 
 /* The path of a pin of the guarded namespace's plane. */
 const char *nets_pin(const char *name);
+struct sw_secrets nets_secrets(void); /* that it holds */
 
 #endif
