@@ -78,7 +78,7 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(LIB_OBJ) $(BUILD)/user/daemon/main.o $(call obj,tests/*/*.c) $(call obj,tools/*.c): | $(SKEL)
+$(LIB_OBJ) $(BUILD)/user/daemon/main.o $(call obj,tests/*/*.c tests/unit/*/*.c tools/*.c): | $(SKEL)
 
 # The status page is part of the program
 $(BUILD)/user/control/web.o: $(wildcard user/control/web/*)
@@ -86,6 +86,14 @@ $(BUILD)/user/control/web.o: $(wildcard user/control/web/*)
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# Before the library: they have a kernel of their own in place of user/kernel's, and the first
+# definition counts
+test_slots = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_slots_$(1)*.c))
+$(call test_slots,live): $(BUILD)/tests/unit/slots/live.o
+$(call test_slots,shown): $(BUILD)/tests/unit/slots/shown.o
+$(call test_slots,live) $(call test_slots,shown) $(BUILD)/tests/unit/test_shed: \
+  LDFLAGS += -Wl,--allow-multiple-definition
 
 $(BUILD)/spillwayd: $(BUILD)/user/daemon/main.o $(LIB)
 $(BUILD)/spillway: $(call obj,user/cli/*.c) $(LIB)
@@ -110,9 +118,6 @@ $(FUZZERS:%=$(BUILD)/tests/%.o): CPPFLAGS += -Ibpf
 $(FUZZERS:%=$(BUILD)/tests/%): %: %.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
-
-# They have a kernel of their own in place of user/kernel's
-$(addprefix $(BUILD)/tests/unit/test_,slots_live slots_shown shed): LDFLAGS += -Wl,--allow-multiple-definition
 
 # ---- programs of the tests themselves: slots in a form that can be called, and a wire that loses --
 $(BUILD)/packet/%.bpf.o: tests/packet/%.bpf.c
