@@ -195,7 +195,8 @@ static void what_is_refused(void **state)
 		POST("{\"model\":\"gone\",\"active_decode_blocks_threshold\":2}", 400,
 		     "{\"error\":\"active_decode_blocks_threshold must be between 0.0 and 1.0, "
 		     "got 2\"}"),
-		{"PUT", NULL, JSON, "{}", 405, NULL});
+		{"PUT", NULL, JSON, "{}", 405, NULL}, {"PATCH", NULL, JSON, "{}", 405, NULL},
+		{"OPTIONS", NULL, NULL, NULL, 405, NULL});
 	json_decref(asking_json("/health", NULL, 200));
 }
 

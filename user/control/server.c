@@ -95,6 +95,11 @@ static struct evhttp *start_http(struct sw_control *c, int fd,
 	evhttp_set_max_body_size(http, SW_LOAD_LIMIT);
 	evhttp_set_max_headers_size(http, HEADERS_LIMIT);
 	evhttp_set_timeout(http, IDLE_SECONDS);
+	/* those that no path has are refused by routes.c, in JSON */
+	evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+						 EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+						 EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
+						 EVHTTP_REQ_PATCH);
 	/* who sends too much is told so, instead of losing the connection */
 	evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE);
 	evhttp_set_gencb(http, serve, c);
