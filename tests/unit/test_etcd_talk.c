@@ -146,7 +146,7 @@ static unsigned port;
 static int reads, watches;
 static const char *range_answer, *watch_answer;
 static int range_status;
-static bool endless, hang_up;
+static bool endless, hang_up, falls_silent;
 static struct evhttp_request *watching[16]; /* streams that were not ended */
 static size_t n_watching;
 
@@ -157,6 +157,10 @@ static void on_range(struct evhttp_request *req, void *arg)
 
 	(void)arg;
 	reads++;
+	if (falls_silent && reads > 1) {
+		evbuffer_free(b);
+		return;
+	}
 	evbuffer_add_printf(b, "%s", range_answer);
 	for (int i = 0; i < 17 && endless; i++)
 		evbuffer_add(b, memset(piece, ' ', sizeof(piece)), sizeof(piece));
@@ -195,7 +199,7 @@ static int setup(void **state)
 	range_answer = "{" HEADER ",\"kvs\":[" INSTANCE "," MODEL "]}";
 	watch_answer = "";
 	range_status = 200;
-	endless = hang_up = false;
+	endless = hang_up = falls_silent = false;
 	return !port;
 }
 
@@ -240,7 +244,7 @@ static struct sw_store_status follow(int until_reads, int until_watches, uint64_
 
 static void expect_failure(const char *part)
 {
-	struct sw_store_status s = follow(1, 0, 1, 3000);
+	struct sw_store_status s = follow(1, 0, 1, 15000);
 
 	assert_int_equal(s.state, SW_STORE_FAILING);
 	if (!strstr(s.error.text, part))
@@ -306,6 +310,21 @@ static void a_bad_change_ends_the_watch_and_leaves_members(void **state)
 	assert_int_equal(count(), 1);
 }
 
+/* As one without a quorum: its watch stays open, and no question is answered any more. */
+static void one_that_falls_silent_is_found_out(void **state)
+{
+	uint64_t start_ms = sw_now_ms();
+	struct sw_store_status s;
+
+	(void)state;
+	falls_silent = true;
+	s = follow(2, 1, 1, 20000);
+	assert_in_range(sw_now_ms() - start_ms, 5000, 13000);
+	assert_int_equal(s.state, SW_STORE_FAILING);
+	assert_non_null(strstr(s.error.text, "timed out"));
+	assert_int_equal(count(), 1);
+}
+
 /* Retries come further and further apart, so that a dead etcd is not asked all the time. */
 static void retries_back_off(void **state)
 {
@@ -329,6 +348,7 @@ int main(void)
 		TEST(a_revision_that_is_gone_is_no_failure),
 		TEST(a_watch_that_ends_is_begun_anew),
 		TEST(a_bad_change_ends_the_watch_and_leaves_members),
+		TEST(one_that_falls_silent_is_found_out),
 		TEST(retries_back_off),
 	};
 
