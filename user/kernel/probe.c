@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "kernel/bpflog.h"
+#include "kernel/idle.h"
 #include "kernel/iface.h"
 #include "kernel/link.h"
 #include "kernel/probe.h"
@@ -127,23 +128,31 @@ bool sw_probe_note_socket(void)
 	return prog >= 0;
 }
 
-/* The walk has held another lock since it may destroy sockets. */
-bool sw_probe_note_socket_in_walk(void)
+/* May a program walk these? `walk` is what the kernel calls for each of them. */
+static bool may_walk(const struct btf *btf, const char *walk)
 {
 	static const struct bpf_insn code[] = {MOV_IMM(BPF_REG_0, 0), RETURN};
-	struct btf *btf = btf__load_vmlinux_btf();
-	int destroy = btf ? btf__find_by_name_kind(btf, "bpf_sock_destroy", BTF_KIND_FUNC) : -1;
-	int walk = btf ? btf__find_by_name_kind(btf, "bpf_iter_tcp", BTF_KIND_FUNC) : -1, prog = -1;
+	int id = btf__find_by_name_kind(btf, walk, BTF_KIND_FUNC), prog = -1;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_ITER,
-		    .attach_btf_id = walk > 0 ? (__u32)walk : 0);
+		    .attach_btf_id = id > 0 ? (__u32)id : 0);
 
-	btf__free(btf);
-	if (destroy > 0 && walk > 0)
+	if (id > 0)
 		prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "spillway_probe", "GPL", code,
 				     LENGTH(code), &opts);
 	if (prog >= 0)
 		close(prog);
 	return prog >= 0;
+}
+
+/* The walk has held another lock since it may destroy sockets. */
+bool sw_probe_note_socket_in_walk(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool can = btf && btf__find_by_name_kind(btf, "bpf_sock_destroy", BTF_KIND_FUNC) > 0 &&
+		   may_walk(btf, "bpf_iter_tcp");
+
+	btf__free(btf);
+	return can;
 }
 
 /* It came with the state that elements of storage got so that they can be unlinked without locks;
@@ -153,7 +162,7 @@ bool sw_probe_storage_walk(void)
 	struct btf *btf = btf__load_vmlinux_btf();
 	int id = btf ? btf__find_by_name_kind(btf, "bpf_local_storage_elem", BTF_KIND_STRUCT) : -1;
 	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
-	bool can = t && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL) == 1;
+	bool can = t && may_walk(btf, "bpf_iter_bpf_sk_storage_map");
 
 	for (int i = 0; can && i < btf_vlen(t); i++)
 		can = strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), "state") != 0;
@@ -300,6 +309,10 @@ static const struct {
 	[SW_FEAT_TCX] = {"TCX", "a filter under a clsact qdisc is used, which others may replace"},
 	[SW_FEAT_XDP_LINK] = {"XDP links", "no XDP: TC does all the work"},
 	[SW_FEAT_CGROUP2] = {"cgroup v2", "upstream connections cannot be steered"},
+	[SW_FEAT_WALK] = {"socket storage walk",
+			  "no recount: a wrong count of connections is not put right"},
+	[SW_FEAT_DESTROY] = {"bpf_sock_destroy",
+			     "no pooled_upstreams: close_idle, idle connections stay"},
 };
 
 void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs)
@@ -319,6 +332,8 @@ void sw_probe_all(struct sw_probe out[SW_FEATURES], const char *bpffs)
 	present[SW_FEAT_TCX] = sw_probe_tcx();
 	present[SW_FEAT_XDP_LINK] = probe_xdp_link();
 	present[SW_FEAT_CGROUP2] = probe_cgroup2(out[SW_FEAT_CGROUP2].detail, 160);
+	present[SW_FEAT_WALK] = sw_probe_storage_walk();
+	present[SW_FEAT_DESTROY] = sw_idle_supported();
 	say_caps(out[SW_FEAT_CAPS].detail, 160);
 	snprintf(out[SW_FEAT_BTF].detail, 160, "%s", BTF_PATH);
 	snprintf(out[SW_FEAT_BPFFS].detail, 160,

@@ -17,6 +17,8 @@ enum sw_feature {
 	SW_FEAT_TCX,	    /* 6.6 */
 	SW_FEAT_XDP_LINK,   /* 5.9 */
 	SW_FEAT_CGROUP2,    /* cgroup v2 mounted */
+	SW_FEAT_WALK,	    /* see sw_probe_storage_walk() */
+	SW_FEAT_DESTROY,    /* 6.5 */
 	SW_FEATURES
 };
 
