@@ -9,6 +9,7 @@
 #include "ctx_tc.h"
 #include "parse.h"
 #include "exchange.h"
+#include "kernel_sock.h"
 #include "translate.h"
 
 static __always_inline void make_key(const struct packet *p, struct sw_tuple *key)
@@ -20,10 +21,28 @@ static __always_inline void make_key(const struct packet *p, struct sw_tuple *ke
 	key->local_port = p->sport;
 }
 
+/* The first response that is seen, on a connection that was there before: has the server read
+ * anything of the request that it seems to answer? */
+static __always_inline int answers_unread(ctx_t *ctx, const struct packet *p, const struct flow *f)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct tcp_sock *tcp;
+
+	if (f->flags & FLOW_SYNCED || !before(f->x.out.at, p->seq + p->payload) || !sk)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	return tcp && !before(f->from, tcp->copied_seq);
+}
+
 static __always_inline void follow_response(ctx_t *ctx, const struct packet *p, struct flow *f)
 {
-	if (!(f->flags & FLOW_ALONE) && STAGE(follow)(ctx, p, &f->x, 1) != FOLLOWED)
-		f->flags |= FLOW_ALONE;
+	if (f->flags & FLOW_ALONE)
+		return;
+	if (answers_unread(ctx, p, f))
+		answer_older(&f->x);
+	else if (STAGE(follow)(ctx, p, &f->x, 1) == FOLLOWED)
+		return;
+	f->flags |= FLOW_ALONE;
 }
 
 static __always_inline int forget(const struct sw_tuple *key)

@@ -17,12 +17,27 @@ static __always_inline int end_of_request(struct exchange *x, const struct strea
 	return 1;
 }
 
+/* There was a response to a request that came before all that has been seen. */
+static __always_inline void answer_older(struct exchange *x)
+{
+	x->answered = x->asked + 1;
+}
+
+static __always_inline int answered_older(const struct exchange *x)
+{
+	return x->answered == x->asked + 1;
+}
+
 static __always_inline int end_of_response(struct exchange *x, const struct stream *s)
 {
 	__u32 head = x->heads >> (x->answered & 63) & 1;
 
-	if (x->asked == x->answered || s->status < 100 || s->status == 101)
-		return -1; /* nobody asked; or another protocol from here on */
+	if (s->status < 100 || s->status == 101)
+		return -1; /* another protocol from here on */
+	if (x->asked == x->answered) {
+		answer_older(x);
+		return -1;
+	}
 	if (s->status < 200)
 		return 0;
 	/* while its own request was still coming: whose the rest is, is open */

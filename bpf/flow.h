@@ -18,6 +18,7 @@
 #include "http1.h"
 
 #define FLOW_SYNCED	(1U << 0) /* followed from a boundary that is certain */
+#define FLOW_LATE	(1U << 1) /* it was there before following began */
 #define FLOW_ALONE	(1U << 2) /* not understood: nothing is shed here any more */
 #define FLOW_TRANSLATED (1U << 3)
 #define FLOW_SWALLOW	(1U << 4) /* decided, the body is still coming in */
@@ -39,7 +40,7 @@ struct flow {
 	__u32 flags;
 
 	/* The last shed request: [from, to) of the client's stream, its answer at `at` of the
-	 * socket's. */
+	 * socket's. Before there is one, `from` is where following began. */
 	__u32 from, to, at;
 	__u32 din, din_before;
 	__u32 dout, dout_before;

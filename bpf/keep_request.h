@@ -9,6 +9,7 @@
 #define SPILLWAY_BPF_KEEP_REQUEST_H
 
 #include "keep_reply.h"
+#include "pipelining.h"
 
 static __always_inline __u32 choose_answer(const struct scratch *s, const struct sw_listener *l)
 {
@@ -134,14 +135,18 @@ __noinline int STAGE(is_intact)(ctx_t *ctx)
 static __always_inline int follow_request(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
 	__u32 end = s->p.seq + s->p.payload;
+	int early;
 
 	if (before(f->x.in.at, end) && !STAGE(is_intact)(ctx))
 		return SW_R_pass_checksum;
+	early = is_early(s, f);
 	switch (STAGE(follow)(ctx, &s->p, &f->x, 0)) {
 	case FOLLOWED: break;
 	case FOLLOWED_GAP: return on_gap(ctx, s, f);
 	default: f->flags |= FLOW_ALONE; return SW_R_keep_alone;
 	}
+	if (early || f->x.asked - f->x.answered > 1)
+		note_pipelining(s);
 	if (before(f->x.received, end))
 		f->x.received = end;
 	return SW_R_keep_followed;
@@ -161,8 +166,11 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 {
 	int reason;
 
-	if (f->flags & FLOW_ALONE)
+	if (f->flags & FLOW_ALONE) {
+		if (answered_older(&f->x))
+			note_pipelining(s);
 		return SW_R_keep_alone;
+	}
 	if (s->p.seq != f->x.in.at || !at_rest(&f->x) || !(s->shedding || s->metered))
 		return follow_request(ctx, s, f);
 	if (!(f->flags & FLOW_SYNCED)) {
@@ -171,6 +179,10 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 			return SW_R_keep_unsynced;
 		}
 		f->flags |= FLOW_SYNCED;
+	}
+	if (f->flags & FLOW_LATE && has_pipelined(s)) {
+		follow_request(ctx, s, f);
+		return SW_R_keep_unsynced;
 	}
 	reason = may_shed(ctx, s, f, l);
 	if (reason == GO_ON && !STAGE(is_intact)(ctx))

@@ -152,7 +152,8 @@ static __always_inline struct flow *new_flow(struct scratch *s)
 {
 	__builtin_memset(&s->fresh, 0, sizeof(s->fresh));
 	start_exchange(&s->fresh.x, s->p.seq, s->p.ack);
-	s->fresh.flags = s->facts.fresh ? FLOW_SYNCED : 0;
+	s->fresh.flags = s->facts.fresh ? FLOW_SYNCED : FLOW_LATE;
+	s->fresh.from = s->p.seq;
 	if (bpf_map_update_elem(&flows, &s->key, &s->fresh, BPF_NOEXIST))
 		return NULL;
 	count_flows(1);

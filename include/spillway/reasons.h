@@ -52,7 +52,8 @@
 	X(37, pass_metered, PASS, "the pool has a free slot")                                      \
 	X(38, keep_translated, PASS, "numbers translated, after a request was shed here")          \
 	X(39, keep_followed, PASS, "not the start of a request, or one that must not be shed")     \
-	X(40, keep_unsynced, PASS, "the first request seen on a connection that was there before") \
+	X(40, keep_unsynced, PASS,                                                                 \
+	  "a connection that was there before: the first request, or the client pipelines")        \
 	X(41, keep_pipelined, PASS, "more than one request, or one whose head goes on")            \
 	X(42, keep_busy, PASS, "the socket has something unread, unsent or unacknowledged")        \
 	X(43, keep_alone, PASS, "not understood: the connection is left alone for good")           \

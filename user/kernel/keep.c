@@ -21,8 +21,8 @@
 
 bool sw_is_keep_map(const struct bpf_map *map)
 {
-	static const char *const names[] = {"flows", "flow_use", "counts_keep", "keep_scratch",
-					    "expire_keys"};
+	static const char *const names[] = {"flows",	    "flow_use",	   "counts_keep",
+					    "keep_scratch", "expire_keys", "pipelining"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(bpf_map__name(map), names[i]))

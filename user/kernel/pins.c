@@ -82,7 +82,8 @@ int sw_pins_open(struct sw_plane *p, struct sw_error *err)
 /* Scratch maps are not part of the interface and stay with their programs. */
 static bool is_pinned(const struct bpf_map *map)
 {
-	static const char *const optional[] = {"responding", "flows", "flow_use", "counts_keep"};
+	static const char *const optional[] = {"responding", "flows", "flow_use", "counts_keep",
+					       "pipelining"};
 
 	if (!bpf_map__autocreate(map))
 		return false;

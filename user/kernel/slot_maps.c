@@ -28,8 +28,8 @@ bool sw_is_slot_map(const struct bpf_map *map)
 bool sw_is_plane_map(const struct bpf_map *map)
 {
 	static const char *const names[] = {
-		SW_MAPS(NAME) "window", "responding",	"left_alone",  "flows",	     "flow_use",
-		"counts_keep",		"keep_scratch", "expire_keys", "shed_sample"};
+		SW_MAPS(NAME) "window", "responding",	"left_alone",  "flows",	      "flow_use",
+		"counts_keep",		"keep_scratch", "expire_keys", "shed_sample", "pipelining"};
 
 	return IS_ONE_OF(map, names);
 }

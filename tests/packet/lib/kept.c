@@ -342,17 +342,24 @@ int kept_reset(void **state)
 	return 0;
 }
 
+static void empty(struct bpf_map *map)
+{
+	char key[64];
+
+	while (!bpf_map_get_next_key(bpf_map__fd(map), NULL, key))
+		bpf_map_delete_elem(bpf_map__fd(map), key);
+}
+
 /* No connection outlives its test, and no flow either: the next one may have its addresses. */
 int kept_settle(void **state)
 {
-	struct sw_tuple key;
 	uint32_t zero = 0;
 
 	(void)state;
 	memset(kept.loss->bss->rules, 0, sizeof(kept.loss->bss->rules));
 	ends_close_all();
-	while (!bpf_map_get_next_key(bpf_map__fd(kept.skel->maps.flows), NULL, &key))
-		bpf_map_delete_elem(bpf_map__fd(kept.skel->maps.flows), &key);
+	empty(kept.skel->maps.flows);
+	empty(kept.skel->maps.pipelining);
 	kept_put(kept.skel->maps.flow_use, &zero, &zero);
 	return 0;
 }
