@@ -162,3 +162,53 @@ int rows_call(struct rows *r, enum ask_function function, unsigned id)
 	rows_run(bpf_program__fd(r->skel->progs.call), 1, &last);
 	return last;
 }
+
+void rows_pool(struct rows *r, unsigned n, unsigned step, uint32_t cap)
+{
+	for (unsigned i = 0; i < n; i++) {
+		rows_worker(r, 3 + i * step, cap, 0);
+		rows_join(r, ROWS_POOL, 3 + i * step);
+	}
+}
+
+int rows_pick(struct rows *r, uint32_t how)
+{
+	r->ask->how = how;
+	return rows_call(r, ASK_PICK, 0);
+}
+
+int rows_room(struct rows *r, uint32_t how)
+{
+	r->ask->how = how;
+	return rows_call(r, ASK_ROOM, 0);
+}
+
+const uint64_t *rows_pick_many(struct rows *r, uint32_t how, unsigned n, bool keep)
+{
+	r->ask->how = how;
+	r->ask->keep = keep;
+	memset(r->skel->bss->picked, 0, sizeof(r->skel->bss->picked));
+	rows_run(bpf_program__fd(r->skel->progs.pick_and_count), n, NULL);
+	return (const uint64_t *)r->skel->bss->picked;
+}
+
+int rows_up(void **state)
+{
+	*state = rows_load();
+	return *state ? 0 : -1;
+}
+
+int rows_down(void **state)
+{
+	rows_free(*state);
+	return 0;
+}
+
+int rows_fresh(void **state)
+{
+	struct rows *r = *state;
+
+	rows_clear(r);
+	r->ask->pool = ROWS_POOL;
+	return 0;
+}
