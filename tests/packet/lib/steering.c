@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// The world of a steering test; see steering.h. Who the workers are is in workers.c.
+// The world of a steering test; see steering.h. Its sockets are in steering_sockets.c, who the
+// workers are in workers.c.
 
 #include "steering.h"
 #include "workers.h"
@@ -12,7 +13,6 @@
 #include <fcntl.h>
 #include <mntent.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,6 +96,12 @@ void set_member(unsigned id, bool on)
 	set_bit("members", POOL, id, on);
 }
 
+void set_only_member(unsigned id)
+{
+	for (unsigned i = ID_A; i <= ID_B; i++)
+		set_member(i, i == id);
+}
+
 void set_busy(unsigned id, bool on)
 {
 	set_bit("nonbusy", 0, id, !on);
@@ -126,6 +132,16 @@ struct sw_slot slot_of(unsigned id)
 bool suspected(unsigned id)
 {
 	return get_bit("suspect", id);
+}
+
+uint64_t taken(unsigned id)
+{
+	return slot_of(id).takes - world->before[id].takes;
+}
+
+uint64_t given(unsigned id)
+{
+	return slot_of(id).gives - world->before[id].gives;
 }
 
 static struct sw_steer_counts sum_counts(void)
@@ -159,70 +175,6 @@ void await_inuse(unsigned id, uint32_t want)
 	for (int i = 0; i < 2000 && slot_of(id).inuse != want; i++)
 		usleep(10000);
 	assert_int_equal(slot_of(id).inuse, want);
-}
-
-/* ---- sockets --------------------------------------------------------------------------------- */
-
-static struct sockaddr_storage address(enum way way, const char *v4, const char *v6, uint16_t port)
-{
-	struct sockaddr_storage out = {0};
-	struct sockaddr_in6 *in6 = (void *)&out;
-	struct sockaddr_in *in = (void *)&out;
-	char mapped[64];
-
-	snprintf(mapped, sizeof(mapped), "::ffff:%s", v4);
-	if (way == V4) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(port);
-		inet_pton(AF_INET, v4, &in->sin_addr);
-	} else {
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons(port);
-		inet_pton(AF_INET6, way == V6 ? v6 : mapped, &in6->sin6_addr);
-	}
-	return out;
-}
-
-struct sockaddr_storage virtual_address(enum way way, uint16_t port)
-{
-	return address(way, "198.51.100.7", "2001:db8:7::7", port);
-}
-
-struct sockaddr_storage local_address(enum way way, uint16_t port)
-{
-	return address(way, "127.0.0.1", "::1", port);
-}
-
-socklen_t address_size(const struct sockaddr_storage *a)
-{
-	return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-}
-
-int socket_for(enum way way, int type)
-{
-	return socket(way == V4 ? AF_INET : AF_INET6, type | SOCK_CLOEXEC, 0);
-}
-
-int connect_to(int fd, struct sockaddr_storage to)
-{
-	return connect(fd, (struct sockaddr *)&to, address_size(&to)) ? -errno : 0;
-}
-
-int connected(enum way way)
-{
-	int fd = socket_for(way, SOCK_STREAM);
-
-	assert_int_equal(connect_to(fd, virtual_address(way, VIRTUAL)), 0);
-	return fd;
-}
-
-char who(int fd)
-{
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	char name = 0;
-
-	poll(&ready, 1, 5000);
-	return recv(fd, &name, 1, 0) == 1 ? name : 0;
 }
 
 /* ---- cgroups --------------------------------------------------------------------------------- */

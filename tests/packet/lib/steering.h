@@ -55,12 +55,15 @@ int steering_settle(void **state); /* every slot must be free again */
 
 void set_worker(unsigned id, enum way way, uint16_t port, uint32_t cap);
 void set_member(unsigned id, bool on);
+void set_only_member(unsigned id); /* among those from ID_A to ID_B */
 void set_busy(unsigned id, bool on);
 void set_steer(uint32_t flags, uint32_t error, uint16_t responder, int64_t deadline_ms);
 
 /* ---- what the kernel wrote ------------------------------------------------------------------ */
 
 struct sw_slot slot_of(unsigned id);
+uint64_t taken(unsigned id); /* takes and gives since the test began */
+uint64_t given(unsigned id);
 bool suspected(unsigned id);
 /* What was counted since the test began. */
 struct sw_steer_counts counted(void);
