@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Programs of steering on cgroups: attached, taken over in place, taken off, and what they count is
- * put right. Needs root, and makes cgroups of its own. */
+/* Programs of steering on cgroups: attached, taken over in place, taken off, and what fails. Needs
+ * root, and makes cgroups of its own. Recounts are in test_steer_recount.c, idle connections in
+ * test_steer_idle.c. */
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,14 +37,6 @@ static uint32_t program(const char *hook)
 	return sw_link_program(steers_link(hook, 0));
 }
 
-static struct sw_slot slot_of(const struct sw_steer *s)
-{
-	struct sw_slot slot;
-
-	sw_steer_slot(s, STEERS_WORKER, &slot);
-	return slot;
-}
-
 /* ---- attaching ------------------------------------------------------------------------------ */
 
 static void a_connection_is_steered_and_counted(void **state)
@@ -72,8 +59,8 @@ static void a_connection_is_steered_and_counted(void **state)
 	assert_true(two >= 0);
 	close(two);
 	steers_await(s, 0);
-	assert_int_equal(slot_of(s).most, 1);
-	assert_int_equal(slot_of(s).takes, 2);
+	assert_int_equal(steers_slot(s).most, 1);
+	assert_int_equal(steers_slot(s).takes, 2);
 	sw_steer_remove(s);
 	assert_int_not_equal(access(steers_root, F_OK), 0);
 }
@@ -102,7 +89,7 @@ static void a_new_daemon_takes_over_in_place(void **state)
 		assert_int_equal(steers_link_id(steers_link(connecting[i], 0)), link[i]);
 	assert_int_not_equal(program("connect4"), former);
 	steers_await(s, 1);
-	assert_int_equal(slot_of(s).takes, 2);
+	assert_int_equal(steers_slot(s).takes, 2);
 	close(fd);
 	steers_await(s, 0);
 	sw_steer_leave(s);
@@ -230,23 +217,13 @@ static void a_link_that_somebody_took_off(void **state)
 
 /* ---- what fails ----------------------------------------------------------------------------- */
 
-static int other_program(void)
-{
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-
-	return bpf_prog_load(BPF_PROG_TYPE_SOCK_OPS, "other", "GPL", code, 2, NULL);
-}
-
 static void a_failure_leaves_what_was_attached(void **state)
 {
 	struct sw_steer_cgroup list[] = {{.path = steers_cgroup[1], .connect = true},
 					 {.path = steers_cgroup[0], .accept = true}};
 	struct sw_steer *s = steers_open();
 	struct sw_error err = {0};
-	int prog = other_program(), cgroup;
+	int prog = steers_other_program(), cgroup;
 	uint32_t link;
 
 	(void)state;
@@ -276,7 +253,7 @@ static void a_failure_leaves_what_was_attached(void **state)
 
 static void programs_of_others_stay(void **state)
 {
-	int prog = other_program();
+	int prog = steers_other_program();
 	int cgroup = open(steers_cgroup[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int link = bpf_link_create(prog, cgroup, BPF_CGROUP_SOCK_OPS, NULL);
 	struct sw_steer *s = steers_open();
@@ -296,196 +273,6 @@ static void programs_of_others_stay(void **state)
 	close(prog);
 }
 
-/* ---- recounts ------------------------------------------------------------------------------- */
-
-static struct sw_recount recount(struct sw_steer *s)
-{
-	struct sw_recount r;
-
-	usleep(120000);
-	assert_int_equal(sw_steer_recount(s, &r), 0);
-	return r;
-}
-
-static void set_inuse(struct sw_steer *s, uint32_t id, uint32_t inuse)
-{
-	struct sw_slot slot;
-
-	sw_steer_slot(s, id, &slot);
-	slot.inuse = inuse;
-	assert_int_equal(bpf_map_update_elem(sw_steer_maps(s)->slots, &id, &slot, BPF_ANY), 0);
-}
-
-static bool can_recount(struct sw_steer *s)
-{
-	struct sw_recount r;
-	int ret = sw_steer_recount(s, &r);
-
-	if (!ret)
-		return true;
-	assert_int_equal(ret, -EOPNOTSUPP);
-	printf("SKIP: this kernel refuses iterators\n");
-	sw_steer_leave(s);
-	return false;
-}
-
-static void drift_is_put_right_at_the_second_sight(void **state)
-{
-	struct sw_steer *s = steers_open();
-	struct sw_recount r;
-	int fd;
-
-	(void)state;
-	if (!can_recount(s))
-		skip();
-	steers_pool(s, 100);
-	steers_attach(s, 0, true, false);
-	fd = steers_connect();
-	steers_await(s, 1);
-	recount(s);
-	assert_int_equal(recount(s).rows, 0);
-	set_inuse(s, STEERS_WORKER, 6);
-	set_inuse(s, 900, 2000);
-	assert_int_equal(recount(s).rows, 0);
-	steers_await(s, 6);
-	/* Too soon after the last one, it confirms nothing. */
-	assert_int_equal(sw_steer_recount(s, &r), 0);
-	assert_int_equal(r.rows, 0);
-	r = recount(s);
-	assert_int_equal(r.rows, 2);
-	assert_int_equal(r.corrected, 2005);
-	assert_true(r.took_ns > 0);
-	steers_await(s, 1);
-	assert_int_equal(slot_of(s).corrected, 5);
-	/* Nothing is put right twice, and too few is wrong too. */
-	assert_int_equal(recount(s).rows, 0);
-	set_inuse(s, STEERS_WORKER, 0);
-	recount(s);
-	assert_int_equal(recount(s).rows, 1);
-	steers_await(s, 1);
-	close(fd);
-	steers_await(s, 0);
-	sw_steer_leave(s);
-}
-
-static void what_changes_sign_is_no_drift(void **state)
-{
-	struct sw_steer *s = steers_open();
-	int fd;
-
-	(void)state;
-	if (!can_recount(s))
-		skip();
-	steers_pool(s, 100);
-	steers_attach(s, 0, true, false);
-	fd = steers_connect();
-	steers_await(s, 1);
-	set_inuse(s, STEERS_WORKER, 3);
-	recount(s);
-	set_inuse(s, STEERS_WORKER, 0);
-	assert_int_equal(recount(s).rows, 0);
-	steers_await(s, 0);
-	/* The smaller of two that agree. */
-	set_inuse(s, STEERS_WORKER, 3);
-	recount(s);
-	set_inuse(s, STEERS_WORKER, 9);
-	assert_int_equal(recount(s).corrected, 2);
-	steers_await(s, 7);
-	close(fd);
-	sw_steer_leave(s);
-}
-
-/* Credits are not given back: nobody holds them. */
-static void credits_are_not_recounted(void **state)
-{
-	struct sw_worker_row row = {.flags = SW_WF_ROW | SW_WF_CREDIT, .cap = 9}, nobody = {0};
-	struct sw_steer *s = steers_open();
-
-	(void)state;
-	if (!can_recount(s))
-		skip();
-	assert_int_equal(sw_steer_set_worker(s, 20, &row), 0);
-	set_inuse(s, 20, 5);
-	recount(s);
-	assert_int_equal(recount(s).rows, 0);
-	assert_int_equal(sw_steer_renew(s, 20), -EBUSY);
-	/* When its pool is gone the row comes free. */
-	assert_int_equal(sw_steer_set_worker(s, 20, &nobody), 0);
-	recount(s);
-	assert_int_equal(recount(s).rows, 1);
-	assert_int_equal(sw_steer_renew(s, 20), 0);
-	sw_steer_leave(s);
-}
-
-/* ---- idle connections ----------------------------------------------------------------------- */
-
-/* One request and its response, whole. */
-static void converse(int router, int server)
-{
-	static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-			  response[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-	char buffer[256];
-
-	assert_int_equal(send(router, request, strlen(request), 0), strlen(request));
-	assert_int_equal(recv(server, buffer, sizeof(buffer), 0), strlen(request));
-	assert_int_equal(send(server, response, strlen(response), 0), strlen(response));
-	assert_int_equal(recv(router, buffer, sizeof(buffer), 0), strlen(response));
-}
-
-static int close_idle(struct sw_steer *s, unsigned worker)
-{
-	struct sw_bits workers = {0};
-
-	workers.word[worker / 64] = 1ULL << worker % 64;
-	return sw_steer_close_idle(s, &workers, 50);
-}
-
-/* By a daemon in another network namespace than the router. */
-static int close_from_elsewhere(struct sw_steer *s)
-{
-	int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), n;
-
-	assert_int_equal(unshare(CLONE_NEWNET), 0);
-	n = close_idle(s, STEERS_WORKER);
-	assert_int_equal(setns(here, CLONE_NEWNET), 0);
-	close(here);
-	return n;
-}
-
-static void idle_connections_are_closed_where_their_router_is(void **state)
-{
-	struct sw_steer_cgroup c = {.path = steers_cgroup[0], .connect = true, .upstreams = true};
-	struct sw_steer *s = steers_open();
-	struct sw_error err = {0};
-	int router, server;
-	pid_t pid;
-
-	(void)state;
-	steers_pool(s, 4);
-	if (sw_steer_attach(s, &c, 1, &err))
-		fail_msg("%s", err.text);
-	if (close_idle(s, STEERS_WORKER) == -EOPNOTSUPP) {
-		printf("SKIP: this kernel closes no sockets\n");
-		sw_steer_leave(s);
-		skip();
-	}
-	router = steers_connect();
-	server = steers_accept();
-	converse(router, server);
-	usleep(100000);
-	assert_int_equal(close_from_elsewhere(s), 0); /* nobody is in the cgroup */
-	pid = steers_idler();
-	assert_int_equal(close_idle(s, STEERS_WORKER + 1), 0);
-	assert_int_equal(close_from_elsewhere(s), 1);
-	assert_int_equal(close_from_elsewhere(s), 0);
-	steers_await(s, 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	close(router);
-	close(server);
-	sw_steer_leave(s);
-}
-
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, steers_setup, steers_teardown)
@@ -499,10 +286,6 @@ int main(void)
 		T(a_link_that_somebody_took_off),
 		T(a_failure_leaves_what_was_attached),
 		T(programs_of_others_stay),
-		T(drift_is_put_right_at_the_second_sight),
-		T(what_changes_sign_is_no_drift),
-		T(credits_are_not_recounted),
-		T(idle_connections_are_closed_where_their_router_is),
 	};
 	const char *why = steers_impossible();
 

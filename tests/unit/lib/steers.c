@@ -188,6 +188,51 @@ void steers_await(struct sw_steer *s, uint32_t inuse)
 	fail_msg("%u in use and not %u", slot.inuse, inuse);
 }
 
+struct sw_slot steers_slot(const struct sw_steer *s)
+{
+	struct sw_slot slot;
+
+	sw_steer_slot(s, STEERS_WORKER, &slot);
+	return slot;
+}
+
+struct sw_address steers_at(const char *addr, uint16_t port)
+{
+	struct sw_address out = {.port = port};
+
+	if (strchr(addr, ':')) {
+		inet_pton(AF_INET6, addr, out.addr);
+	} else {
+		out.addr[10] = out.addr[11] = 0xff;
+		inet_pton(AF_INET, addr, out.addr + 12);
+	}
+	return out;
+}
+
+struct sw_worker_row steers_row(const char *addr, uint16_t port, uint16_t pool)
+{
+	struct sw_address a = steers_at(addr, port);
+	struct sw_worker_row row = {.port = port, .pool = pool, .cap = 4};
+
+	memcpy(row.addr, a.addr, sizeof(row.addr));
+	return row;
+}
+
+void steers_put_slot(const struct sw_steer *s, uint32_t id, struct sw_slot slot)
+{
+	assert_int_equal(bpf_map_update_elem(sw_steer_maps(s)->slots, &id, &slot, BPF_ANY), 0);
+}
+
+int steers_other_program(void)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_SOCK_OPS, "other", "GPL", code, 2, NULL);
+}
+
 const char *steers_pin(const char *name)
 {
 	static char path[4][256];

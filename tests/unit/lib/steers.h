@@ -38,6 +38,16 @@ int steers_accept(void);
 pid_t steers_idler(void);
 /* Waits until so many slots of the worker are in use. */
 void steers_await(struct sw_steer *s, uint32_t inuse);
+struct sw_slot steers_slot(const struct sw_steer *s); /* of the worker */
+
+/* A row of a worker with four slots, at an address. */
+struct sw_address steers_at(const char *addr, uint16_t port);
+struct sw_worker_row steers_row(const char *addr, uint16_t port, uint16_t pool);
+/* Writes a row of slots as only the kernel's programs do it in earnest. */
+void steers_put_slot(const struct sw_steer *s, uint32_t id, struct sw_slot slot);
+
+/* Loads a program for sockops as somebody else would. */
+int steers_other_program(void);
 
 /* The path of a pin; of a link when `hook` is given: its pin on a cgroup. */
 const char *steers_pin(const char *name);
