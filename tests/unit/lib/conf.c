@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -64,6 +65,15 @@ struct sw_config *conf_good(const char *text)
 	if (conf_load(text, &c, &err))
 		fail_msg("%s", err.text);
 	return c;
+}
+
+const struct sw_path_conf *conf_path(const struct sw_listener_conf *l, enum sw_method method,
+				     const char *path)
+{
+	for (size_t i = 0; i < l->n_paths; i++)
+		if (l->paths[i].method == method && !strcmp(l->paths[i].path, path))
+			return &l->paths[i];
+	return NULL;
 }
 
 void conf_check(const struct conf_mistake *table, size_t n)

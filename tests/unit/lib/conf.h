@@ -27,6 +27,10 @@ void conf_write(const char *text); /* c.yaml */
 int conf_load(const char *text, struct sw_config **out, struct sw_error *err);
 struct sw_config *conf_good(const char *text); /* or the test fails */
 
+/* A path of a listener, NULL: it has none such. */
+const struct sw_path_conf *conf_path(const struct sw_listener_conf *l, enum sw_method method,
+				     const char *path);
+
 /* Each text has to fail with -EINVAL and exactly this error, and to leave *out alone. */
 struct conf_mistake {
 	const char *text, *error;
