@@ -10,7 +10,7 @@
 
 static __always_inline __u64 pseudo_header(const struct packet *p, __u32 tcp_length)
 {
-	__u64 sum = bpf_htons(IPPROTO_TCP) + bpf_htons(tcp_length);
+	__u64 sum = bpf_htons(IPPROTO_TCP) + (__u64)bpf_htonl(tcp_length); /* may be over 65,535 */
 	int i;
 
 	sum += (__u64)p->saddr[3] + p->daddr[3];

@@ -41,6 +41,12 @@ static __always_inline __u32 ctx_length(ctx_t *ctx)
 	return *(volatile __u32 *)&ctx->len;
 }
 
+/* Is it more than a segment, to be cut later or put together by GRO? */
+static __always_inline int ctx_is_super(ctx_t *ctx)
+{
+	return ctx->gso_size != 0;
+}
+
 /* Makes the first `bytes` readable through pointers; the rest of an skb may lie in fragments. */
 static __always_inline int ctx_pull(ctx_t *ctx, __u32 bytes)
 {

@@ -40,6 +40,12 @@ static __always_inline __u32 ctx_length(ctx_t *ctx)
 	return ctx_end(ctx) - ctx_begin(ctx);
 }
 
+static __always_inline int ctx_is_super(ctx_t *ctx)
+{
+	(void)ctx;
+	return 0; /* it may well be one in generic mode, and is then left to TC */
+}
+
 static __always_inline int ctx_pull(ctx_t *ctx, __u32 bytes)
 {
 	(void)ctx, (void)bytes;

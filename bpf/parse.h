@@ -17,6 +17,7 @@
 #define GO_ON	 (-1) /* not a reason: the next stage decides */
 #define L2_MAX	 22   /* Ethernet and two VLAN tags */
 #define HEAD_MAX (L2_MAX + 60 + 60)
+#define JUMBO	 8 /* bytes of is_jumbo()'s header */
 
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
@@ -63,9 +64,13 @@ static __always_inline void *header(void *begin, __u32 off)
 
 _Static_assert(L2_MAX + 60 < 0x80, "headers start below the mask");
 
-static __always_inline int locate_v4(void *begin, void *end, __u32 length, struct packet *p)
+/* `super`: cut into segments later. One over 65,535 bytes has a length of 0 in its header, and goes
+ * on to the end of the frame: two segments of lo are enough for that. */
+static __always_inline int locate_v4(void *begin, void *end, __u32 length, int super,
+				     struct packet *p)
 {
 	struct iphdr *ip = header(begin, p->l3);
+	__u32 total;
 
 	if ((void *)(ip + 1) > end)
 		return SW_R_pass_malformed;
@@ -76,10 +81,12 @@ static __always_inline int locate_v4(void *begin, void *end, __u32 length, struc
 	if (ip->frag_off & bpf_htons(0x3fff))
 		return SW_R_pass_fragment;
 	p->l4 = p->l3 + ip->ihl * 4;
-	if (p->l3 + (__u32)bpf_ntohs(ip->tot_len) > length ||
-	    p->l3 + bpf_ntohs(ip->tot_len) < p->l4 + (int)sizeof(struct tcphdr))
+	total = bpf_ntohs(ip->tot_len);
+	if (!total && super)
+		total = length - p->l3;
+	if (p->l3 + total > length || p->l3 + total < p->l4 + sizeof(struct tcphdr))
 		return SW_R_pass_malformed;
-	p->end = p->l3 + bpf_ntohs(ip->tot_len);
+	p->end = p->l3 + total;
 	return GO_ON;
 }
 
@@ -90,26 +97,44 @@ static __always_inline int is_extension(__u8 next)
 	       next == 139 /* HIP */ || next == 140 /* Shim6 */;
 }
 
-static __always_inline int locate_v6(void *begin, void *end, __u32 length, struct packet *p)
+/* The kernel's own header between IPv6 and TCP, in which it notes the length of a super-segment of
+ * more than 65,535 bytes. */
+static __always_inline int is_jumbo(const struct ipv6hdr *ip, void *end)
+{
+	const __u8 *hop = (const __u8 *)(ip + 1);
+
+	return ip->nexthdr == IPPROTO_HOPOPTS && (void *)(hop + JUMBO) <= end &&
+	       hop[0] == IPPROTO_TCP && !hop[1];
+}
+
+static __always_inline int locate_v6(void *begin, void *end, __u32 length, int super,
+				     struct packet *p)
 {
 	struct ipv6hdr *ip = header(begin, p->l3);
+	__u32 total;
+	int jumbo;
 
 	if ((void *)(ip + 1) > end)
 		return SW_R_pass_malformed;
+	total = bpf_ntohs(ip->payload_len);
+	p->l4 = p->l3 + sizeof(*ip);
+	if (!total && super)
+		total = length - p->l4;
+	jumbo = !ip->payload_len && super && is_jumbo(ip, end);
 	if (ip->nexthdr == IPPROTO_FRAGMENT)
 		return SW_R_pass_fragment;
-	if (is_extension(ip->nexthdr))
+	if (!jumbo && is_extension(ip->nexthdr))
 		return SW_R_pass_exthdr;
-	if (ip->nexthdr != IPPROTO_TCP)
+	if (!jumbo && ip->nexthdr != IPPROTO_TCP)
 		return SW_R_pass_other;
 	if (ip->version != 6)
 		return SW_R_pass_malformed;
 	p->v6 = 1;
-	p->l4 = p->l3 + sizeof(*ip);
-	if (p->l4 + (__u32)bpf_ntohs(ip->payload_len) > length ||
-	    bpf_ntohs(ip->payload_len) < sizeof(struct tcphdr))
+	if (p->l4 + total > length || total < (jumbo ? JUMBO : 0) + sizeof(struct tcphdr))
 		return SW_R_pass_malformed;
-	p->end = p->l4 + bpf_ntohs(ip->payload_len);
+	p->end = p->l4 + total;
+	if (jumbo)
+		p->l4 += JUMBO;
 	return GO_ON;
 }
 
@@ -143,9 +168,9 @@ static __always_inline int locate(ctx_t *ctx, struct packet *p)
 	}
 	p->v6 = 0;
 	if (proto == bpf_htons(ETH_P_IP))
-		reason = locate_v4(begin, end, length, p);
+		reason = locate_v4(begin, end, length, ctx_is_super(ctx), p);
 	else if (proto == bpf_htons(ETH_P_IPV6))
-		reason = locate_v6(begin, end, length, p);
+		reason = locate_v6(begin, end, length, ctx_is_super(ctx), p);
 	else
 		return SW_R_pass_other;
 	if (reason >= 0)

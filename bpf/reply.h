@@ -114,8 +114,17 @@ static __always_inline int write_v6(void *begin, void *end, const struct packet 
 	if ((void *)(ip + 1) > end)
 		return -1;
 	*(__u32 *)ip = bpf_htonl(0x60000000);
-	ip->payload_len = bpf_htons(total - p->l4);
+	ip->payload_len = bpf_htons(total - p->l3 - sizeof(*ip));
 	ip->nexthdr = IPPROTO_TCP;
+	if (p->l4 - p->l3 > (int)sizeof(*ip)) { /* JUMBO bytes, of which padding is made */
+		__u32 *hop = (__u32 *)(ip + 1);
+
+		if ((void *)(hop + 2) > end)
+			return -1;
+		ip->nexthdr = IPPROTO_HOPOPTS;
+		hop[0] = bpf_htonl(IPPROTO_TCP << 24 | 1 << 8 | 4);
+		hop[1] = 0;
+	}
 	ip->hop_limit = OUR_TTL;
 	__builtin_memcpy(&ip->saddr, p->daddr, 16);
 	__builtin_memcpy(&ip->daddr, p->saddr, 16);
