@@ -87,12 +87,11 @@ $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# Before the library: they have a kernel of their own in place of user/kernel's, and the first
-# definition counts
+# Before the library: they have a kernel or a hub of their own, and the first definition counts
 test_slots = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_slots_$(1)*.c))
 $(call test_slots,live): $(BUILD)/tests/unit/slots/live.o
 $(call test_slots,shown): $(BUILD)/tests/unit/slots/shown.o
-$(call test_slots,live) $(call test_slots,shown) $(BUILD)/tests/unit/test_shed: \
+$(call test_slots,live) $(call test_slots,shown) $(addprefix $(BUILD)/tests/unit/test_,shed tell): \
   LDFLAGS += -Wl,--allow-multiple-definition
 
 $(BUILD)/spillwayd: $(BUILD)/user/daemon/main.o $(LIB)

@@ -180,3 +180,6 @@ void sw_tell_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint6
 void sw_tell_worker(const struct sw_live_worker *w, const char *change, const struct sw_check *c);
 
 #endif
+/* Which workers have "left" and "joined" from one configuration to the next, by their names. */
+void sw_tell_roster(const struct sw_live *live, const struct sw_config *was,
+		    const struct sw_config *is);

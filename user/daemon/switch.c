@@ -167,6 +167,7 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 	}
 	replace_planes(live, planes, n_planes);
 	sw_pools_replace(live, pools, next->n_pools);
+	sw_tell_roster(live, live->conf, next);
 	sw_config_free(live->conf);
 	free(live->offsets);
 	free(live->servers);
