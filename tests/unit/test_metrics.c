@@ -191,8 +191,10 @@ static void sources_of_the_fleet_are_shown(void **state)
 	(void)state;
 	make(1);
 	live.source = fleet;
+	live.strangers = 5;
 	write_page(NOW_MS);
 	live.source = NULL;
+	live.strangers = 0;
 	has("\nspillway_fleet_source_up{kind=\"zmq\",name=\"tcp://a:1\"} 1\n");
 	has("\nspillway_fleet_source_up{kind=\"zmq\",name=\"tcp://b:1\"} 0\n");
 	has("\nspillway_fleet_source_age_seconds{kind=\"zmq\",name=\"tcp://a:1\"} 0.25\n");
@@ -201,6 +203,7 @@ static void sources_of_the_fleet_are_shown(void **state)
 	has("\nspillway_fleet_source_dropped_total{kind=\"zmq\",name=\"tcp://b:1\"} 3\n");
 	has("\nspillway_fleet_source_bad_total{kind=\"zmq\",name=\"tcp://b:1\"} 2\n");
 	has("\nspillway_fleet_source_errors_total{kind=\"zmq\",name=\"tcp://b:1\"} 1\n");
+	has("\nspillway_fleet_unknown_worker_events_total 5\n");
 }
 
 /* The pool's own, which the API changes, and not the configuration's. */

@@ -107,6 +107,13 @@ static void print_listeners(const json_t *status, const json_t *before, double s
 	cli_table_print(&t);
 }
 
+static void print_unknown(const json_t *unknown)
+{
+	if (cli_int(unknown, "events"))
+		printf("%lld events were about workers that no pool has, the last one about %s\n",
+		       (long long)cli_int(unknown, "events"), cli_text(unknown, "worker_id"));
+}
+
 /* Where workers, or their load, are told for the whole fleet. */
 static void print_sources(const json_t *status, const json_t *before, double seconds)
 {
@@ -131,6 +138,7 @@ static void print_sources(const json_t *status, const json_t *before, double sec
 			cli_rate(s, NULL, "errors", seconds, errors), cli_text(s, "error"));
 	}
 	cli_table_print(&t);
+	print_unknown(json_object_get(status, "unknown_workers"));
 }
 
 static void add_feeds(struct cli_table *t, const json_t *pool, const json_t *worker)

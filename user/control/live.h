@@ -167,6 +167,7 @@ struct sw_live {
 	/* Fills in the source at `index`, from 0 on; false: there are no more. NULL: there are
 	 * none. */
 	bool (*source)(const struct sw_live *live, size_t index, struct sw_live_source *out);
+	uint64_t strangers, stranger; /* events about workers that no pool has; the last one's id */
 	struct sw_live_plane *planes;
 	size_t n_planes;
 	enum sw_server *servers; /* by index in conf->listeners: what was found behind it */

@@ -121,4 +121,7 @@ void sw_metrics_write_sources(struct sw_page *p)
 	feed_series(p, "spillway_source_failures_total", "counter",
 		    "Of those, times that it was no load.", failures);
 	fleet_series(p);
+	sw_page_series(p, "spillway_fleet_unknown_worker_events_total", "counter",
+		       "Events about workers that no pool has.");
+	sw_page_sample(p, (double)p->live->strangers, NULL);
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What the daemon knows, as JSON; see status.h. Builds values only, sends nothing. Pools are in
  * status_pools.c. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "control/json.h"
 #include "control/status.h"
 #include "control/totals.h"
@@ -153,6 +156,16 @@ static json_t *fleet_sources_json(const struct sw_live *live, uint64_t now_ms)
 	return out;
 }
 
+/* Events about workers that no pool has. */
+static json_t *unknown_json(const struct sw_live *live)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%" PRIu64, live->stranger);
+	return json_pack("{s:I, s:s?}", "events", (json_int_t)live->strangers, "worker_id",
+			 live->strangers ? id : NULL);
+}
+
 json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 {
 	json_t *planes = json_array(), *listeners = json_array();
@@ -171,5 +184,6 @@ json_t *sw_status_json(const struct sw_live *live, uint64_t now_ms)
 	json_object_set_new(status, "leaving", leaving_json(live, now_ms));
 	json_object_set_new(status, "recount", recount_json(live));
 	json_object_set_new(status, "sources", fleet_sources_json(live, now_ms));
+	json_object_set_new(status, "unknown_workers", unknown_json(live));
 	return status;
 }

@@ -24,8 +24,8 @@ struct sw_hears {
 	size_t n_told;
 	struct known *known; /* by id; a worker may be in several pools */
 	size_t n_known;
-	uint64_t roster; /* live->rosters that `known` is of */
-	uint64_t strangers, said_ms;
+	uint64_t roster;  /* live->rosters that `known` is of */
+	uint64_t said_ms; /* that there are strangers */
 };
 
 /* ---- workers by id -------------------------------------------------------------------------- */
@@ -80,14 +80,15 @@ static void note_stranger(struct sw_hears *h, const struct sw_load_event *event)
 {
 	uint64_t now = sw_now_ms();
 
-	h->strangers++;
+	h->live->strangers++;
+	h->live->stranger = event->worker_id;
 	if (h->said_ms && now - h->said_ms < SAY_EVERY_MS)
 		return;
 	h->said_ms = now;
 	sw_log(SW_INFO,
 	       "events tell of worker %" PRIu64 ", which no pool has; %" PRIu64
 	       " such events so far were ignored",
-	       event->worker_id, h->strangers);
+	       event->worker_id, h->live->strangers);
 }
 
 /* What the configuration knows and events do not tell. */
