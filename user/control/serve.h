@@ -13,8 +13,9 @@
 
 #include "control/control.h"
 
-#define SW_BODY_LIMIT (64 * 1024)   /* of a request, in bytes */
-#define SW_LOAD_LIMIT (1024 * 1024) /* of one that tells loads; it may be of many workers */
+#define SW_BODY_LIMIT (64 * 1024)	  /* of a request, in bytes */
+#define SW_LOAD_LIMIT (1024 * 1024)	  /* of one that tells loads; it may be of many workers */
+#define SW_READ_LIMIT (2 * SW_LOAD_LIMIT) /* past it evhttp refuses by itself, without JSON */
 
 struct sw_control {
 	struct evhttp *http, *tcp; /* `tcp` NULL: not asked for */

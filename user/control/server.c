@@ -92,7 +92,7 @@ static struct evhttp *start_http(struct sw_control *c, int fd,
 			evconnlistener_free(l);
 		return NULL;
 	}
-	evhttp_set_max_body_size(http, SW_LOAD_LIMIT);
+	evhttp_set_max_body_size(http, SW_READ_LIMIT);
 	evhttp_set_max_headers_size(http, HEADERS_LIMIT);
 	evhttp_set_timeout(http, IDLE_SECONDS);
 	/* those that no path has are refused by routes.c, in JSON */
