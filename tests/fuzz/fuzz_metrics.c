@@ -37,6 +37,19 @@ static void select_series(const uint8_t *data, size_t size)
 	free(text);
 }
 
+/* Taken apart for many workers, the page must say the same. */
+static void read_apart(const char *text, size_t length, int n, const struct sw_report *want)
+{
+	static struct sw_report reports[SW_MAX_RANKS];
+	struct sw_front *f = sw_front_new(text, length);
+	struct sw_error err = {""};
+
+	if (!f || sw_front_read(f, &hints, reports, SW_MAX_RANKS, &err) != n ||
+	    (n < 0 && !err.text[0]) || (n > 0 && memcmp(reports, want, n * sizeof(*want))))
+		abort();
+	sw_front_free(f);
+}
+
 static void read_page(enum sw_engine e, const char *text, size_t length)
 {
 	static struct sw_report reports[SW_MAX_RANKS];
@@ -48,6 +61,8 @@ static void read_page(enum sw_engine e, const char *text, size_t length)
 	for (int i = 0; i < n; i++)
 		if (reports[i].have >= 1U << SW_SIGNALS)
 			abort();
+	if (e == SW_ENGINE_DYNAMO)
+		read_apart(text, length, n, reports);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

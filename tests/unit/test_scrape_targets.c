@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/scraping.h"
@@ -48,14 +49,19 @@ static void on_told(void *arg, int n, const struct sw_report *reports, const str
 		event_base_loopbreak(base);
 }
 
-static int add_worker(int i, struct sw_target t)
+static int add_for(struct told *to, int i, struct sw_target t)
 {
 	int id = 0;
 
 	t.engine = SW_ENGINE_DYNAMO;
 	t.hints = (struct sw_engine_hints){.has_worker_id = true, .worker_id = 1000 + i};
-	assert_int_equal(sw_scraper_add(scraper, &t, on_told, &told[i], &id, &scrape_error), 0);
+	assert_int_equal(sw_scraper_add(scraper, &t, on_told, to, &id, &scrape_error), 0);
 	return id;
+}
+
+static int add_worker(int i, struct sw_target t)
+{
+	return add_for(&told[i], i, t);
 }
 
 static void await_told(int calls)
@@ -91,6 +97,42 @@ static void one_fetch_is_for_all(void **state)
 	}
 	assert_int_equal(web.requests, 3);
 	assert_int_equal(web.accepted, 1);
+}
+
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* If each of them read all of it, that would be a million lines and more, and most of a second. */
+static void a_large_page_is_read_once(void **state)
+{
+	enum { MANY = 1000 };
+	char *page = malloc(500 * MANY);
+	size_t n = 0;
+	double begun;
+
+	(void)state;
+	for (int i = 0; i < 3 * MANY; i++)
+		n += sprintf(page + n, "dynamo_frontend_worker_%s{worker_id=\"%d\"} %d\n",
+			     i < MANY	    ? "active_decode_blocks"
+			     : i < 2 * MANY ? "active_prefill_tokens"
+					    : "last_time_to_first_token_seconds",
+			     1000 + i % MANY, 7 * (i % WORKERS));
+	web.page = page;
+	for (int i = 0; i < MANY; i++)
+		add_for(&told[i % WORKERS], i, target_of("/page"));
+	begun = cpu_ms();
+	await_told(MANY);
+	assert_true(cpu_ms() - begun < 300);
+	for (int i = 0; i < WORKERS; i++)
+		assert_int_equal(told[i].value, 7 * i);
+	assert_int_equal(web.requests, 1);
+	web.page = front_page;
+	free(page);
 }
 
 static void a_failure_is_told_to_all(void **state)
@@ -367,6 +409,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TARGETS_TEST(one_fetch_is_for_all),
+		TARGETS_TEST(a_large_page_is_read_once),
 		TARGETS_TEST(a_failure_is_told_to_all),
 		TARGETS_TEST(many_targets_keep_their_connections),
 		TARGETS_TEST(pages_are_spread_over_a_period),

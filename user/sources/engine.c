@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "sources/custom.h"
+#include "sources/engine_fail.h"
 
 #define KV_SCALE 10000 /* blocks that a KV ratio is spread over when the total is not known */
 #define SEEN	 512   /* series of a page that are known again when they are repeated */
@@ -263,118 +264,39 @@ static bool fill_report(struct sw_report *r, const struct tally *t,
 	return true;
 }
 
-/* ---- pages that are no load ---- */
+/* ---- a page that is read ---- */
 
-/* What a page is that is not metrics text, in a word that an operator knows. */
-static const char *kind_of(const char *text, size_t length)
-{
-	size_t n = length < 256 ? length : 256;
-
-	for (size_t i = 0; i < n; i++)
-		if (!text[i] || ((unsigned char)text[i] < ' ' && !strchr("\t\r\n", text[i])))
-			return "binary data";
-	for (; n && strchr(" \t\r\n", *text); n--)
-		text++;
-	if (!n || !strchr("<{[", *text))
-		return "text";
-	return *text == '<' ? "HTML" : "JSON";
-}
-
-static int fail_format(enum sw_engine e, const struct sw_prom *p, const char *text, size_t length,
-		       struct sw_error *err)
-{
-	const struct sw_engine_kind *kind = &sw_engine_kinds[e];
-	const char *what = kind_of(text, length);
-	char begin[49];
-	size_t n = 0;
-
-	if (p->cut && !strcmp(what, "text"))
-		return sw_fail(err, -EBADMSG, "the page was cut short: line %u has no end",
-			       p->line);
-	for (; n < length && n < sizeof(begin) - 1 && text[n] != '\n' && text[n] != '\r'; n++)
-		begin[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '.';
-	begin[n] = '\0';
-	return sw_fail(err, -EBADMSG,
-		       "got %s instead of Prometheus metrics (it begins '%s'; line %u: %s). Point "
-		       "url at the metrics of %s, usually %s",
-		       what, begin, p->line, p->reason, kind->n ? kind->name : "the engine",
-		       kind->page);
-}
-
-enum sw_engine sw_engine_recognise(const char *text, size_t length)
-{
-	struct sw_sample s;
-	struct sw_prom p;
-
-	sw_prom_init(&p, text, length);
-	while (sw_prom_next(&p, &s) > 0)
-		for (int e = 0; e < SW_ENGINES; e++)
-			for (size_t i = 0; i < sw_engine_kinds[e].n; i++)
-				if (sw_selector_takes(&sw_engine_kinds[e].series[i].at, &s))
-					return e;
-	return SW_ENGINES;
-}
-
-static int fail_worker(const struct sw_engine_hints *hints, struct sw_error *err)
-{
-	if (!hints->has_worker_id)
-		return sw_fail(err, -ENODATA,
-			       "the page is that of a front end, with many workers on it: set "
-			       "worker_id to the one that is meant");
-	return sw_fail(err, -ENODATA,
-		       "no load of worker_id %" PRIu64 " is on the page: check worker_id, and "
-		       "whether that worker is registered and has served since the front end "
-		       "started",
-		       hints->worker_id);
-}
-
-static int fail_no_load(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
-			size_t length, unsigned samples, struct sw_error *err)
-{
-	enum sw_engine other = sw_engine_recognise(text, length);
-	const char *name = sw_engine_name(e);
-
-	if (e == SW_ENGINE_CUSTOM)
-		return sw_fail(err, -ENODATA,
-			       "none of the %u samples on the page is load by series: check its "
-			       "names and labels",
-			       samples);
-	if (other == e && e == SW_ENGINE_DYNAMO)
-		return fail_worker(hints, err);
-	if (other == e)
-		return sw_fail(err, -ENODATA,
-			       "the page holds series of %s, but no load in them (NaN, or only "
-			       "constants): is the engine still starting?",
-			       name);
-	if (other != SW_ENGINES)
-		return sw_fail(err, -ENODATA,
-			       "the page holds series of %s, none of %s: set engine: %s",
-			       sw_engine_name(other), name, sw_engine_name(other));
-	if (e == SW_ENGINE_AUTO)
-		return sw_fail(err, -ENODATA,
-			       "no series of a known engine among the %u on the page. Point url at "
-			       "its metrics, or set engine: custom and series: to what they are",
-			       samples);
-	return sw_fail(
-		err, -ENODATA,
-		"no series of %s among the %u on the page. Point url at its metrics, usually "
-		"%s, or set engine: to what runs there",
-		name, samples, sw_engine_kinds[e].page);
-}
-
-int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
-		   size_t length, struct sw_report *out, size_t max, struct sw_error *err)
+static struct page begin(enum sw_engine e, const struct sw_engine_hints *hints)
 {
 	struct page page = {.kind = &sw_engine_kinds[e], .hints = hints};
-	struct sw_sample sample;
-	struct sw_prom prom;
-	size_t n = 0;
-	int more;
 
 	if (e == SW_ENGINE_CUSTOM)
 		page.kind = sw_custom_kind(hints->custom);
 	if (hints->has_worker_id)
 		snprintf(page.worker, sizeof(page.worker), "%" PRIu64, hints->worker_id);
+	return page;
+}
+
+static size_t fill_reports(struct page *page, struct sw_report *out, size_t max)
+{
+	size_t n = 0;
+
+	spread_model(page);
+	spread_unlabelled(page);
+	for (size_t i = 0; i < page->n && n < max; i++)
+		n += fill_report(&out[n], &page->ranks[i], page->hints);
+	return n;
+}
+
+int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
+		   size_t length, struct sw_report *out, size_t max, struct sw_error *err)
+{
+	struct page page = begin(e, hints);
+	struct sw_sample sample;
+	struct sw_prom prom;
+	size_t n;
+	int more;
+
 	sw_prom_init(&prom, text, length);
 	while ((more = sw_prom_next(&prom, &sample)) > 0)
 		if (!tally_sample(&page, &sample))
@@ -383,10 +305,131 @@ int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const 
 				       "so it is not known which one holds",
 				       prom.line, (int)sample.name_length, sample.name);
 	if (more < 0)
-		return fail_format(e, &prom, text, length, err);
-	spread_model(&page);
-	spread_unlabelled(&page);
-	for (size_t i = 0; i < page.n && n < max; i++)
-		n += fill_report(&out[n], &page.ranks[i], hints);
-	return n ? (int)n : fail_no_load(e, hints, text, length, page.samples, err);
+		return sw_engine_fail_format(e, &prom, text, length, err);
+	n = fill_reports(&page, out, max);
+	return n ? (int)n : sw_engine_fail_no_load(e, hints, text, length, page.samples, err);
+}
+
+/* ---- a page of many workers ---- */
+
+struct entry {
+	char worker[24]; /* whom the sample is about; "": a model */
+	struct sw_sample sample;
+};
+
+struct sw_front {
+	const char *text;
+	size_t length;
+	unsigned samples;
+	struct entry *entries; /* by worker, those of each in the order of the page */
+	size_t n, room;
+	int ret; /* 0, or what is wrong with the page */
+	struct sw_error why;
+};
+
+static int by_worker(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->worker, y->worker);
+
+	return order ? order
+		     : (x->sample.name > y->sample.name) - (x->sample.name < y->sample.name);
+}
+
+/* Adds a sample that tells something. False: no memory. */
+static bool add_entry(struct sw_front *f, const struct sw_sample *s)
+{
+	const struct sw_engine_kind *kind = &sw_engine_kinds[SW_ENGINE_DYNAMO];
+	const struct sw_series *series = kind->series, *end = series + kind->n;
+	struct entry entry = {.sample = *s};
+
+	while (series < end && !sw_selector_takes(&series->at, s))
+		series++;
+	if (series == end)
+		return true;
+	if (series->of == SW_OF_WORKER &&
+	    (sw_sample_label(s, "worker_id", entry.worker, sizeof(entry.worker)) || !*entry.worker))
+		return true; /* nobody's */
+	if (f->n == f->room) {
+		size_t room = f->room ? 2 * f->room : 256;
+		struct entry *grown = reallocarray(f->entries, room, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		f->entries = grown;
+		f->room = room;
+	}
+	f->entries[f->n++] = entry;
+	return true;
+}
+
+struct sw_front *sw_front_new(const char *text, size_t length)
+{
+	struct sw_front *f = calloc(1, sizeof(*f));
+	struct sw_sample sample;
+	struct sw_prom prom;
+	bool room = f;
+	int more = 0;
+
+	sw_prom_init(&prom, text, length);
+	while (room && (more = sw_prom_next(&prom, &sample)) > 0) {
+		f->samples++;
+		room = add_entry(f, &sample);
+	}
+	if (!room) {
+		sw_front_free(f);
+		return NULL;
+	}
+	if (more < 0)
+		f->ret = sw_engine_fail_format(SW_ENGINE_DYNAMO, &prom, text, length, &f->why);
+	if (f->n)
+		qsort(f->entries, f->n, sizeof(*f->entries), by_worker);
+	f->text = text;
+	f->length = length;
+	return f;
+}
+
+void sw_front_free(struct sw_front *f)
+{
+	if (!f)
+		return;
+	free(f->entries);
+	free(f);
+}
+
+static void tally_worker(struct page *page, const struct sw_front *f, const char *worker)
+{
+	size_t low = 0, high = f->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(f->entries[middle].worker, worker) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < f->n && !strcmp(f->entries[low].worker, worker); low++)
+		tally_sample(page, &f->entries[low].sample);
+}
+
+int sw_front_read(const struct sw_front *f, const struct sw_engine_hints *hints,
+		  struct sw_report *out, size_t max, struct sw_error *err)
+{
+	struct page page = begin(SW_ENGINE_DYNAMO, hints);
+	size_t n;
+
+	if (f->ret) {
+		*err = f->why;
+		return f->ret;
+	}
+	tally_worker(&page, f, "");
+	if (*page.worker)
+		tally_worker(&page, f, page.worker);
+	n = fill_reports(&page, out, max);
+	if (!n && f->n)
+		return sw_engine_fail_worker(hints, err);
+	return n ? (int)n
+		 : sw_engine_fail_no_load(SW_ENGINE_DYNAMO, hints, f->text, f->length, f->samples,
+					  err);
 }

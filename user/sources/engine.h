@@ -44,6 +44,7 @@ const char *sw_engine_name(enum sw_engine e);		    /* "vllm", ..., "auto" */
 int sw_engine_parse(const char *name, enum sw_engine *out); /* -EINVAL */
 
 struct sw_custom; /* custom.h */
+struct sw_front;
 
 /* What the operator knows and the engine does not tell. */
 struct sw_engine_hints {
@@ -61,6 +62,15 @@ struct sw_engine_hints {
  * missing or NaN is absent from the report, never 0. SW_ENGINE_AUTO has no series. */
 int sw_engine_read(enum sw_engine e, const struct sw_engine_hints *hints, const char *text,
 		   size_t length, struct sw_report *out, size_t max, struct sw_error *err);
+
+/* A page of SW_ENGINE_DYNAMO, taken apart once for all its workers; it points into the text, which
+ * has to stay. NULL: no memory. */
+struct sw_front *sw_front_new(const char *text, size_t length);
+/* NULL is fine. */
+void sw_front_free(struct sw_front *f);
+/* The same as sw_engine_read() of that page. */
+int sw_front_read(const struct sw_front *f, const struct sw_engine_hints *hints,
+		  struct sw_report *out, size_t max, struct sw_error *err);
 
 /* The engine whose series are on the page; SW_ENGINES: none that is known. */
 enum sw_engine sw_engine_recognise(const char *text, size_t length);

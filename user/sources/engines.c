@@ -111,3 +111,17 @@ const struct sw_engine_kind sw_engine_kinds[SW_ENGINES] = {
 	[SW_ENGINE_CUSTOM] = {.name = "custom", .page = "/metrics"},
 	[SW_ENGINE_AUTO] = {.name = "auto", .page = "/metrics"},
 };
+
+enum sw_engine sw_engine_recognise(const char *text, size_t length)
+{
+	struct sw_sample s;
+	struct sw_prom p;
+
+	sw_prom_init(&p, text, length);
+	while (sw_prom_next(&p, &s) > 0)
+		for (int e = 0; e < SW_ENGINES; e++)
+			for (size_t i = 0; i < sw_engine_kinds[e].n; i++)
+				if (sw_selector_takes(&sw_engine_kinds[e].series[i].at, &s))
+					return e;
+	return SW_ENGINES;
+}

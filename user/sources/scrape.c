@@ -47,6 +47,7 @@ struct page {
 	TAILQ_HEAD(targets, target) targets;
 	struct target *next; /* to be told, while the others are */
 	bool telling;
+	struct sw_front *front; /* meanwhile, if there are workers of a front end among them */
 };
 
 struct sw_scraper {
@@ -124,13 +125,28 @@ static bool recognise(struct target *t, const char *text, size_t length)
 	return true;
 }
 
+/* A front end may have a thousand workers, each of which would read all of its page. */
+static int read_as(const struct target *t, const char *text, size_t length,
+		   struct sw_report *reports, struct sw_error *err)
+{
+	struct page *p = t->page;
+
+	if (t->engine != SW_ENGINE_DYNAMO)
+		return sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS,
+				      err);
+	if (!p->front)
+		p->front = sw_front_new(text, length);
+	return p->front ? sw_front_read(p->front, &t->hints, reports, SW_MAX_RANKS, err)
+			: sw_fail(err, -ENOMEM, "out of memory");
+}
+
 static int read_page(struct target *t, const char *text, size_t length, struct sw_report *reports,
 		     struct sw_error *err)
 {
-	int n = sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS, err);
+	int n = read_as(t, text, length, reports, err);
 
 	if (n == -ENODATA && t->guess && recognise(t, text, length))
-		n = sw_engine_read(t->engine, &t->hints, text, length, reports, SW_MAX_RANKS, err);
+		n = read_as(t, text, length, reports, err);
 	return n;
 }
 
@@ -163,6 +179,8 @@ static void on_page(void *arg, int ret, const char *text, size_t length, const s
 		tell(t, ret, text, length, why);
 	}
 	p->telling = false;
+	sw_front_free(p->front);
+	p->front = NULL;
 	drop_page(p);
 }
 

@@ -7,12 +7,31 @@
 struct sw_report load_reports[SW_MAX_RANKS];
 struct sw_error load_error;
 
+/* Taken apart for many workers, the page must say the same. */
+static void read_apart(struct sw_engine_hints hints, const char *page, int n)
+{
+	struct sw_report reports[SW_MAX_RANKS];
+	struct sw_error error = {""};
+	struct sw_front *f = sw_front_new(page, strlen(page));
+
+	memset(reports, 0xee, sizeof(reports));
+	assert_non_null(f);
+	assert_int_equal(sw_front_read(f, &hints, reports, SW_MAX_RANKS, &error), n);
+	assert_memory_equal(reports, load_reports, sizeof(reports));
+	assert_string_equal(error.text, load_error.text);
+	sw_front_free(f);
+}
+
 int read_hinted(enum sw_engine e, struct sw_engine_hints hints, const char *page)
 {
+	int n;
+
 	memset(load_reports, 0xee, sizeof(load_reports));
 	load_error.text[0] = '\0';
-	return sw_engine_read(e, &hints, page, strlen(page), load_reports, SW_MAX_RANKS,
-			      &load_error);
+	n = sw_engine_read(e, &hints, page, strlen(page), load_reports, SW_MAX_RANKS, &load_error);
+	if (e == SW_ENGINE_DYNAMO)
+		read_apart(hints, page, n);
+	return n;
 }
 
 int read_page(enum sw_engine e, const char *page)
