@@ -91,7 +91,7 @@ $(LIB): $(LIB_OBJ)
 test_slots = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_slots_$(1)*.c))
 $(call test_slots,live): $(BUILD)/tests/unit/slots/live.o
 $(call test_slots,shown): $(BUILD)/tests/unit/slots/shown.o
-$(call test_slots,live) $(call test_slots,shown) $(addprefix $(BUILD)/tests/unit/test_,shed tell): \
+$(call test_slots,live) $(call test_slots,shown) $(addprefix $(BUILD)/tests/unit/test_,shed tell words): \
   LDFLAGS += -Wl,--allow-multiple-definition
 
 $(BUILD)/spillwayd: $(BUILD)/user/daemon/main.o $(LIB)

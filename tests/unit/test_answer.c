@@ -124,17 +124,23 @@ static void every_api_cause_and_family(void **state)
 	}
 }
 
-/* Only the saturated answer speaks of the backlog. */
+/* Only the saturated answer speaks of the backlog. It is as long as vLLM's other one, as a client
+ * may have been promised that. */
 static void vllm_backlog(void **state)
 {
 	struct sw_answer_spec spec = answers_spec();
 	static const char line[] = "503 Service Unavailable";
+	uint32_t length;
 
 	(void)state;
-	spec.api = SW_API_VLLM_TOKENS;
+	spec.api = SW_API_VLLM;
 	spec.status = 503;
 	answers_render(&spec);
+	length = answers_get(SW_CAUSE_SATURATED, SW_FAMILY_DEFAULT, 0)->length;
+	spec.api = SW_API_VLLM_TOKENS;
+	answers_render(&spec);
 	answers_check();
+	assert_int_equal(answers_get(SW_CAUSE_SATURATED, SW_FAMILY_DEFAULT, 0)->length, length);
 	answers_assert(answers_get(SW_CAUSE_SATURATED, SW_FAMILY_DEFAULT, 0), line, "", "saturated",
 		       "{\"error\":{\"message\":\"The engine has reached its prefill token backlog "
 		       "limit. Please try again later or on a different instance.\",\"type\":"

@@ -62,6 +62,32 @@ static struct sw_answer answer(uint32_t set)
 	return a;
 }
 
+/* Into another place, so that conversations under way have their own to the end. */
+static void answers_are_exchanged(void **state)
+{
+	struct sw_answer_spec other = {
+		.status = 555, .drain_status = 503, .max_bytes = SW_ANSWER_DEFAULT};
+	struct sw_plane *p = nets_open(SW_ATTACH_TC);
+	unsigned before[3], now;
+
+	(void)state;
+	configure(p, 8); /* as many as there would be room for, if none were ever exchanged */
+	for (unsigned id = 1; id < 3; id++)
+		before[id] = listener(id).answers;
+	assert_int_equal(sw_plane_put_answers(p, 1, &other), 0);
+	now = listener(2).answers;
+	assert_int_not_equal(now, before[2]);
+	assert_int_equal(listener(1).answers, before[1]);
+	assert_memory_equal(answer(now).bytes, "HTTP/1.1 555", 12);
+	for (unsigned i = 0; i < 8; i++)
+		if (listener(i + 1).answers != now)
+			assert_int_equal(answer(listener(i + 1).answers).bytes[11], '0' + i);
+	assert_memory_equal(answer(before[2]).bytes, "HTTP/1.1 501", 12);
+	configure(p, 8); /* and the configuration's again */
+	assert_memory_equal(answer(listener(2).answers).bytes, "HTTP/1.1 501", 12);
+	sw_plane_close(p, 0);
+}
+
 /* More pools than there was room for: larger map, new programs, in place. */
 static void answers_grow(void **state)
 {
@@ -230,6 +256,7 @@ int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, nets_setup, nets_teardown)
 	const struct CMUnitTest tests[] = {
+		T(answers_are_exchanged),
 		T(answers_grow),
 		T(packets_are_counted_over_all_cpus),
 		T(the_previous_key_is_kept),

@@ -57,7 +57,8 @@ static void build_body(const struct sw_place *at, const struct sw_doc_pool *d, i
 		spec->api = SW_API_OPENAI;
 	else
 		spec->api = SW_API_DYNAMO;
-	/* A saturated pool has one answer, so the words are this limit's if it has no other */
+	/* Where it has other limits too, the words are chosen when one of them makes it saturated
+	 */
 	if (spec->api == SW_API_VLLM && limits->set == 1U << SW_LIM_QUEUED_TOKENS)
 		spec->api = SW_API_VLLM_TOKENS;
 	/* sgl-router's answer is a bare status, whatever the path */

@@ -127,6 +127,8 @@ void sw_steering_apply(struct sw_live_pool *pool);
 void sw_steering_report(struct sw_live_worker *w);
 /* Gives an open plane its responders and finds workers there. */
 void sw_steering_plane(struct sw_live *live, struct sw_live_plane *plane);
+/* Pools' answers are other ones now. */
+void sw_steering_answers(struct sw_live *live);
 /* The heartbeat, and once a second what may have come or gone. */
 void sw_steering_beat(struct sw_live *live);
 void sw_steering_second(struct sw_live *live);
@@ -151,9 +153,18 @@ int sw_switch(struct sw_live *live, struct sw_config *next, struct sw_error *err
 
 void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64_t for_ms,
 		 uint64_t now_ms);
+/* Who made a pool with workers what it is: the last one that became busy, or the first one that is
+ * free. */
+const struct sw_live_worker *sw_pool_decisive(const struct sw_live_pool *pool);
 void sw_say_worker_busy(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_worker_stale(const struct sw_live_worker *w, uint64_t now_ms);
 void sw_say_inert(const struct sw_live_worker *w, const struct sw_check *c, bool inert);
+
+/* ---- words.c: what a saturated pool says -------------------------------------------------- */
+
+/* Where there are two wordings, has the kernel and the responders answer in the one that fits what
+ * made the pool saturated. */
+void sw_words_choose(struct sw_live_pool *pool);
 
 /* ---- shed.c: requests that were shed, one by one ------------------------------------------ */
 
@@ -178,8 +189,8 @@ void sw_tell_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint6
 /* `change`: "busy", "free", "stale", "fresh", "inert", "active", "suspect", "answers". `c`: the
  * check that tells most about it, or NULL. */
 void sw_tell_worker(const struct sw_live_worker *w, const char *change, const struct sw_check *c);
-
-#endif
 /* Which workers have "left" and "joined" from one configuration to the next, by their names. */
 void sw_tell_roster(const struct sw_live *live, const struct sw_config *was,
 		    const struct sw_config *is);
+
+#endif

@@ -46,6 +46,7 @@ void sw_pool_update(struct sw_live_pool *pool)
 	sw_steering_apply(pool);
 	if (pool->state != was || pool->near != was_near)
 		sw_gates_apply(pool);
+	sw_words_choose(pool);
 	if (pool->state == was)
 		return;
 	sw_say_pool(pool, was, now_ms - pool->since_ms, now_ms);

@@ -65,8 +65,7 @@ static void say_worker(const struct sw_live_worker *w, uint64_t now_ms, char *ou
 		snprintf(out + n, size - (size_t)n, "has told no load yet");
 }
 
-/* Who made the pool what it is: the last one that became busy, or the first one that is free. */
-static const struct sw_live_worker *decisive_worker(const struct sw_live_pool *pool)
+const struct sw_live_worker *sw_pool_decisive(const struct sw_live_pool *pool)
 {
 	const struct sw_live_worker *last = pool->workers[0];
 
@@ -94,7 +93,7 @@ void sw_say_pool(const struct sw_live_pool *pool, enum sw_pool_state was, uint64
 	else if (pool->n_workers == 0)
 		snprintf(why, sizeof(why), "it has no worker");
 	else
-		say_worker(decisive_worker(pool), now_ms, why, sizeof(why));
+		say_worker(sw_pool_decisive(pool), now_ms, why, sizeof(why));
 	sw_tell_pool(pool, was, for_ms, why);
 	sw_log(SW_INFO, "pool %s %s: %s (was %s for %.1f s)%s", pool->conf->name,
 	       sw_pool_state_name(pool->state), why, sw_pool_state_name(was), (double)for_ms / 1e3,

@@ -255,6 +255,11 @@ void sw_steering_plane(struct sw_live *live, struct sw_live_plane *plane)
 		       sw_plane_where(plane->netns, where, sizeof(where)), strerror(-e));
 }
 
+void sw_steering_answers(struct sw_live *live)
+{
+	sw_overflows_renew(&live->steering->overflows);
+}
+
 void sw_steering_beat(struct sw_live *live)
 {
 	struct sw_steering *s = live->steering;

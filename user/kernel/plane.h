@@ -99,6 +99,10 @@ bool sw_plane_in_conversation(const struct sw_plane *p);
 /* A new cookie key; the previous one is accepted for one lifetime more. */
 int sw_plane_rotate_key(struct sw_plane *p);
 
+/* Gives a pool other answers than those of the configuration that was written last, of the same
+ * length and with as many variants. -ENOSPC: there is no room for both at once. */
+int sw_plane_put_answers(struct sw_plane *p, unsigned pool, const struct sw_answer_spec *spec);
+
 /* Sums a listener's counters (0: packets of no listener) over CPUs. Any may be NULL. */
 int sw_plane_counts(struct sw_plane *p, unsigned listener, struct sw_counts *xdp,
 		    struct sw_counts *tc, struct sw_counts *keep);

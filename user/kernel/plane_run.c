@@ -110,7 +110,8 @@ static int grow_answers(struct sw_plane *p, unsigned sets, struct sw_error *err)
 
 int sw_plane_configure(struct sw_plane *p, const struct sw_config *c, struct sw_error *err)
 {
-	int ret = grow_answers(p, sw_answer_sets(c->n_pools), err);
+	/* one more, so that a pool's can be exchanged */
+	int ret = grow_answers(p, sw_answer_sets(c->n_pools + 1), err);
 
 	if (ret)
 		return ret;

@@ -305,6 +305,7 @@ int sw_answers_render(const struct sw_answer_spec *spec, struct sw_answer out[SW
 		      uint8_t *variants_mask, struct sw_error *err)
 {
 	int failed = check_spec(spec, err);
+	struct sw_answer_spec sizes = *spec;
 	unsigned worst = 0;
 	struct variants v;
 	struct draft d;
@@ -313,7 +314,10 @@ int sw_answers_render(const struct sw_answer_spec *spec, struct sw_answer out[SW
 	if (failed)
 		return failed;
 	v = spread(spec);
-	total = common_length(spec, &v, &worst);
+	/* vLLM's two wordings take the same room, so that one can take the other's place */
+	if (sizes.api == SW_API_VLLM_TOKENS)
+		sizes.api = SW_API_VLLM;
+	total = common_length(&sizes, &v, &worst);
 	if (total > spec->max_bytes)
 		return too_long(spec, worst, total, err);
 	for (unsigned i = 0; i < SW_ANSWERS_PER_SET; i++) {
