@@ -36,13 +36,16 @@ static __always_inline int answers_unread(ctx_t *ctx, const struct packet *p, co
 
 static __always_inline void follow_response(ctx_t *ctx, const struct packet *p, struct flow *f)
 {
+	int why = SW_R_alone_response;
+
 	if (f->flags & FLOW_ALONE)
 		return;
 	if (answers_unread(ctx, p, f))
 		answer_older(&f->x);
-	else if (STAGE(follow)(ctx, p, &f->x, 1) == FOLLOWED)
-		return;
-	f->flags |= FLOW_ALONE;
+	else
+		why = STAGE(follow)(ctx, p, &f->x, 1);
+	if (why != FOLLOWED)
+		leave_alone(f, why);
 }
 
 static __always_inline int forget(const struct sw_tuple *key)

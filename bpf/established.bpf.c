@@ -272,6 +272,15 @@ static __always_inline int read_window(ctx_t *ctx, struct scratch *s)
 	return 0;
 }
 
+/* A connection is left alone for one reason, counted once: with the next packet that goes up. */
+static __always_inline int tell_why(struct flow *f, int reason)
+{
+	__u32 why = f->flags >> FLOW_WHY & 0xff;
+
+	f->flags &= ~(0xffU << FLOW_WHY);
+	return why ? why : reason;
+}
+
 /* The packet of a flow: what becomes of it. */
 static __always_inline int on_flow(ctx_t *ctx, struct scratch *s, struct flow *f,
 				   const struct sw_listener *l)
@@ -281,9 +290,12 @@ static __always_inline int on_flow(ctx_t *ctx, struct scratch *s, struct flow *f
 	if (lock_flow(f))
 		return SW_R_drop_raced;
 	reason = on_segment(ctx, s, f, l);
-	if (!is_reply(reason) && !is_drop(reason) && f->flags & FLOW_TRANSLATED &&
-	    STAGE(translate)(ctx, &s->p, f, 0))
-		reason = SW_R_drop_failed;
+	if (!is_reply(reason) && !is_drop(reason)) {
+		if (f->flags & FLOW_TRANSLATED && STAGE(translate)(ctx, &s->p, f, 0))
+			reason = SW_R_drop_failed;
+		else
+			reason = tell_why(f, reason);
+	}
 	unlock_flow(f);
 	return reason;
 }

@@ -55,16 +55,34 @@ static int end_of_head(struct reader *r)
 			   : end_of_request(r->exchange, r->stream);
 }
 
-enum followed { FOLLOWED, FOLLOWED_GAP, FOLLOWED_ERROR };
+/* The reason for an error, by where in the message it stands. */
+static __always_inline int why_failed(const struct reader *r)
+{
+	const struct stream *s = r->stream;
 
-/* Reads the payload of a segment, as far as it is new; `out`: of responses. */
+	if (s->line == LINE_START)
+		return SW_R_alone_protocol;
+	if (s->line != LINE_FIELD)
+		return SW_R_alone_framing;
+	if (s->field == FIELD_CONNECTION)
+		return SW_R_alone_close;
+	if (s->part != PART_EMPTY_LF || !r->response) /* not the head as a whole */
+		return SW_R_alone_framing;
+	return s->status == 101 ? SW_R_alone_close : SW_R_alone_response;
+}
+
+#define FOLLOWED     (-1)
+#define FOLLOWED_GAP SW_R_alone_gap
+
+/* Reads the payload of a segment, as far as it is new; `out`: of responses. FOLLOWED, or why it
+ * cannot be. */
 __noinline int STAGE(follow)(ctx_t *ctx, const struct packet *p, struct exchange *x, int out)
 {
 	struct reader r = {.skb = ctx, .exchange = x, .response = out};
 	__u32 skip;
 
 	if (!p || !x)
-		return FOLLOWED_ERROR;
+		return SW_R_alone_framing;
 	r.stream = out ? &x->out : &x->in;
 	skip = r.stream->at - p->seq;
 	if (!before(r.stream->at, p->seq + p->payload))
@@ -73,7 +91,7 @@ __noinline int STAGE(follow)(ctx_t *ctx, const struct packet *p, struct exchange
 		return FOLLOWED_GAP;
 	r.off = p->data + skip;
 	r.end = p->data + p->payload;
-	return read_stream(&r) ? FOLLOWED_ERROR : FOLLOWED;
+	return read_stream(&r) ? why_failed(&r) : FOLLOWED;
 }
 
 /* Nothing of the two streams is known but where they stand. */

@@ -25,6 +25,7 @@
 #define FLOW_ANSWERED	(1U << 5) /* the client has not acknowledged the answer yet */
 #define FLOW_ENDED	(1U << 6) /* by us, before there was a socket */
 #define FLOW_ASKED	8	  /* from this bit on a byte: what the last shed request asked */
+#define FLOW_WHY	16 /* and from this one on: why it is left alone, until that is counted */
 
 struct exchange {
 	struct stream in;      /* requests, in the client's numbers */
@@ -69,6 +70,11 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } flow_use SEC(".maps") __weak;
+
+static __always_inline void leave_alone(struct flow *f, __u32 why)
+{
+	f->flags |= FLOW_ALONE | why << FLOW_WHY;
+}
 
 static __always_inline void count_flows(__s32 change)
 {

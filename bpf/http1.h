@@ -83,6 +83,7 @@ static __always_inline void start_part(struct stream *s, enum part part, __u32 b
 static __always_inline int start_line(struct stream *s, enum line line)
 {
 	s->line = line;
+	s->field = 0;
 	start_part(s, PART_WORD, line == LINE_SIZE ? 16 : 0);
 	return 0;
 }

@@ -96,18 +96,24 @@ static __always_inline int may_shed(ctx_t *ctx, struct scratch *s, struct flow *
 	if (s->p.flags & TCP_FIN)
 		return SW_R_keep_followed;
 	w = open_window(ctx, &s->p);
-	if (!w || !is_plain(&s->p, w) ||
-	    STAGE(read_request)(&s->p, l, &s->family) != REQUEST_SHED || !STAGE(is_version_1_1)())
+	if (!w)
 		return SW_R_keep_followed;
+	if (!is_plain(&s->p, w))
+		return SW_R_keep_options;
+	if (STAGE(read_request)(&s->p, l, &s->family) != REQUEST_SHED)
+		return SW_R_keep_path;
+	if (!STAGE(is_version_1_1)())
+		return SW_R_keep_version;
 	if (is_exempt(l, &s->p))
 		return SW_R_pass_exempt;
 	found = STAGE(ask_socket)(ctx);
 	/* One that waits for data before it is one (TCP_DEFER_ACCEPT) waits on. */
 	if (found > SOCKET_BEGINS || (found == SOCKET_BEGINS && !s->facts.unborn) ||
 	    !s->facts.quiet || s->facts.rcv_nxt != seq_to_socket(f, s->p.seq) ||
-	    s->facts.write_seq != ack_to_socket(f, s->p.ack) || s->facts.write_seq != f->x.out.at ||
-	    s->client_window << s->facts.scale < l->length)
+	    s->facts.write_seq != ack_to_socket(f, s->p.ack) || s->facts.write_seq != f->x.out.at)
 		return SW_R_keep_busy;
+	if (s->client_window << s->facts.scale < l->length)
+		return SW_R_keep_window;
 	read_options(&s->p, w, &s->o);
 	return GO_ON;
 }
@@ -119,7 +125,7 @@ static __always_inline int on_gap(ctx_t *ctx, struct scratch *s, struct flow *f)
 	if (STAGE(ask_socket)(ctx) <= SOCKET_BEGINS &&
 	    before(s->facts.rcv_nxt, seq_to_socket(f, s->p.seq)))
 		return SW_R_drop_order;
-	f->flags |= FLOW_ALONE;
+	leave_alone(f, SW_R_alone_gap);
 	return SW_R_keep_alone;
 }
 
@@ -135,15 +141,17 @@ __noinline int STAGE(is_intact)(ctx_t *ctx)
 static __always_inline int follow_request(ctx_t *ctx, struct scratch *s, struct flow *f)
 {
 	__u32 end = s->p.seq + s->p.payload;
-	int early;
+	int early, why;
 
 	if (before(f->x.in.at, end) && !STAGE(is_intact)(ctx))
 		return SW_R_pass_checksum;
 	early = is_early(s, f);
-	switch (STAGE(follow)(ctx, &s->p, &f->x, 0)) {
-	case FOLLOWED: break;
-	case FOLLOWED_GAP: return on_gap(ctx, s, f);
-	default: f->flags |= FLOW_ALONE; return SW_R_keep_alone;
+	why = STAGE(follow)(ctx, &s->p, &f->x, 0);
+	if (why == FOLLOWED_GAP)
+		return on_gap(ctx, s, f);
+	if (why != FOLLOWED) {
+		leave_alone(f, why);
+		return SW_R_keep_alone;
 	}
 	if (early || f->x.asked - f->x.answered > 1)
 		note_pipelining(s);
@@ -190,16 +198,20 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 	if (reason == GO_ON && l->flags & SW_LF_OBSERVE)
 		reason = SW_R_would_shed;
 	if (reason != GO_ON) {
+		__u32 asked = f->x.asked;
 		int followed = follow_request(ctx, s, f);
 
-		return followed == SW_R_keep_followed ? reason : followed;
+		if (followed != SW_R_keep_followed)
+			return followed;
+		return f->x.asked == asked ? SW_R_keep_pipelined : reason; /* the head goes on */
 	}
 	s->x = f->x;
 	if (STAGE(follow)(ctx, &s->p, &s->x, 0) != FOLLOWED || s->x.asked != f->x.asked + 1 ||
 	    !between(&s->x.in) || s->x.in.status || before(s->x.in.at, s->p.seq + s->p.payload)) {
 		int followed = follow_request(ctx, s, f);
 
-		return followed == SW_R_keep_followed ? SW_R_keep_pipelined : followed;
+		reason = s->x.in.status ? SW_R_keep_expect : SW_R_keep_pipelined;
+		return followed == SW_R_keep_followed ? reason : followed;
 	}
 	if (s->metered && ((s->facts.fresh && counts_new(l->pool)) || slot_pick(l->pool, 0) >= 0)) {
 		f->x = s->x;

@@ -51,7 +51,7 @@
 	X(36, pass_not_local, PASS, "the destination is not an address of this host")              \
 	X(37, pass_metered, PASS, "the pool has a free slot")                                      \
 	X(38, keep_translated, PASS, "numbers translated, after a request was shed here")          \
-	X(39, keep_followed, PASS, "not the start of a request, or one that must not be shed")     \
+	X(39, keep_followed, PASS, "followed: not the start of a request that could be shed")      \
 	X(40, keep_unsynced, PASS,                                                                 \
 	  "a connection that was there before: the first request, or the client pipelines")        \
 	X(41, keep_pipelined, PASS, "more than one request, or one whose head goes on")            \
@@ -61,7 +61,17 @@
 	X(45, keep_full, PASS, "no room for one more translated connection")                       \
 	X(46, drop_raced, DROP, "two packets of a connection at once; TCP sends it again")         \
 	X(47, pass_new, PASS, "this listener's new connections are left to the stack")             \
-	X(48, keep_credit, PASS, "a request on an established connection took a credit")
+	X(48, keep_credit, PASS, "a request on an established connection took a credit")           \
+	X(49, alone_protocol, PASS, "left alone: not HTTP/1.1, or a method such as CONNECT")       \
+	X(50, alone_close, PASS, "left alone: it is to close, or to be upgraded")                  \
+	X(51, alone_framing, PASS, "left alone: peers may differ about its framing")               \
+	X(52, alone_response, PASS, "left alone: a response early, unasked or without an end")     \
+	X(53, alone_gap, PASS, "left alone: bytes of it came another way")                         \
+	X(54, keep_path, PASS, "a method or path that must not be shed")                           \
+	X(55, keep_version, PASS, "a request that does not speak HTTP/1.1")                        \
+	X(56, keep_options, PASS, "TCP options that may count or sign the stream's bytes")         \
+	X(57, keep_window, PASS, "the client has no room for an answer")                           \
+	X(58, keep_expect, PASS, "HEAD, or a request that waits for 100-continue")
 
 enum sw_reason {
 #define X(n, name, class, text) SW_R_##name = n,

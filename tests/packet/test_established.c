@@ -113,6 +113,7 @@ static void paths_that_must_pass(int family)
 	is_served(&e, "GET /health HTTP/1.1\r\nHost: llm\r\n\r\n");
 	is_served(&e, "GET /v1/chat/completions HTTP/1.1\r\nHost: llm\r\n\r\n");
 	is_shed(&e, a_post(10));
+	assert_int_equal(counted_kept(SW_R_keep_path), family == 4 ? 3 : 6);
 }
 FAMILY_TEST(paths_that_must_pass)
 

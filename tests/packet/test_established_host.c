@@ -47,6 +47,7 @@ static void no_window(int family)
 	pool_sheds(SW_CAUSE_SATURATED);
 	tell(e.client, GET_CHAT);
 	hear(e.server, GET_CHAT);
+	assert_int_equal(counted_kept(SW_R_keep_window), family == 4 ? 1 : 2);
 	while (unread--)
 		hear(e.client, OK_RESPONSE);
 	tell(e.server, OK_RESPONSE);
@@ -243,6 +244,7 @@ static void with_signatures(int family)
 	for (int i = 0; i < 3; i++)
 		is_served(&e, GET_CHAT);
 	is_served(&e, a_post(30000));
+	assert_int_equal(counted_kept(SW_R_keep_options), family == 4 ? 4 : 8);
 }
 FAMILY_TEST(with_signatures)
 

@@ -66,7 +66,7 @@ static void answer_of_an_unread_one(int family)
 	tell(e.server, NUMBERED(3));
 	hear(e.client, NUMBERED(3));
 	answer_in_turn(&e, GET_CHAT, NUMBERED(4));
-	assert_int_equal(counted_kept(SW_R_keep_alone), family == 4 ? 2 : 4);
+	assert_int_equal(counted_kept(SW_R_alone_response), family == 4 ? 1 : 2);
 	check_another(family, false);
 }
 FAMILY_TEST(answer_of_an_unread_one)
