@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The maps of slots and steering: one set for the whole host, which every plane and the programs on
- * cgroups share. Keys and values are in include/spillway/abi.h, docs/maps.md explains them.
+ * cgroups share. Keys and values are in include/spillway/abi_slots.h, docs/maps.md explains them.
  * Written by the daemon: workers, members, nonbusy, reach4, steers, virtuals, listens; it also
  * clears bits of `suspect`. All else is the kernel's.
  */

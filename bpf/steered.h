@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts what became of new connections, by pool: the names are in SW_STEERS of abi.h. What to do
- * about each is left to the hooks. */
+/* Counts what became of new connections, by pool: the names are in SW_STEERS of abi_slots.h. What
+ * to do about each is left to the hooks. */
 #ifndef SPILLWAY_BPF_STEERED_H
 #define SPILLWAY_BPF_STEERED_H
 

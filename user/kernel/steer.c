@@ -36,7 +36,7 @@ static bool read_start(int map, __u32 id, void *out, size_t n)
 	return found;
 }
 
-/* By what abi.h says of all layouts. Credits are not given back, so they hold nothing. */
+/* By what abi_slots.h says of all layouts. Credits are not given back, so they hold nothing. */
 static uint64_t sum_held(int slots, int workers)
 {
 	uint64_t held = 0;
