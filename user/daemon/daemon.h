@@ -83,8 +83,6 @@ void sw_planes_remove_others(const struct sw_live *live);
 void sw_planes_settle(struct sw_live *live);
 /* Once a second: opens again what changed or was missing. */
 void sw_planes_tick(struct sw_live *live);
-/* Says which listeners have no server behind them, when that changed. */
-void sw_planes_look_for_servers(struct sw_live *live);
 void sw_planes_rotate_keys(struct sw_live *live);
 /* Stops shedding, gives conversations `linger_ms` to end, detaches; what steers and counts goes on
  * where it stays. */
@@ -105,6 +103,11 @@ int sw_planes_try(const struct sw_live *live, struct sw_live_plane *plane,
 bool sw_planes_look_up(const struct sw_config *c, const char *netns);
 /* "on this host" or "in network namespace X". */
 const char *sw_plane_where(const char *netns, char *out, size_t size);
+
+/* ---- servers.c: what is behind guarded ports ----------------------------------------------- */
+
+/* Says which listeners have no server behind them, when that changed. */
+void sw_planes_look_for_servers(struct sw_live *live);
 
 /* ---- steering.c: where new connections go, and how many (steering.h has its parts) --------- */
 

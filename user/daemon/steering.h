@@ -82,14 +82,19 @@ bool sw_pool_has_row(const struct sw_pool_conf *p);
 /* Is it neither steered nor counted? */
 bool sw_pool_is_plain(const struct sw_live_pool *p);
 
-/* ---- slots.c: rows ------------------------------------------------------------------------ */
+/* ---- slots_plan.c: which row stands for whom ----------------------------------------------- */
 
-/* Reads the rows that a former daemon left. */
-void sw_slots_read(struct sw_steering *s);
 /* Finds rows for all of `pools`; -ENOSPC. Nothing is written. */
 int sw_slots_plan(const struct sw_steering *s, const struct sw_live_pool *pools, size_t n_pools,
 		  struct sw_slots_plan *out, struct sw_error *err);
 void sw_slots_plan_free(struct sw_slots_plan *plan);
+/* Who has left and has the row still; NULL: nobody. */
+const struct sw_live_leaving *sw_slots_leaving(const struct sw_live *live, int id);
+
+/* ---- slots.c: rows ------------------------------------------------------------------------ */
+
+/* Reads the rows that a former daemon left. */
+void sw_slots_read(struct sw_steering *s);
 /* Gives the running pools, for which it was made, what was planned. */
 void sw_slots_commit(struct sw_steering *s, struct sw_slots_plan *plan);
 /* Writes caps and addresses of all rows, where they changed. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Decides what is attached where, and does it; see attach.h. */
+/* Decides which programs are attached to the interfaces of attach_list.c, and attaches them; see
+ * attach.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -15,89 +16,6 @@
 #include "kernel/probe.h"
 #include "kernel/tc.h"
 #include "kernel/xdp.h"
-
-/* ---- which interfaces ----------------------------------------------------------------------- */
-
-static const struct sw_iface *find(const struct sw_iface *list, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(list[i].name, name))
-			return &list[i];
-	return NULL;
-}
-
-static int get_named(const char *name, const char *netns, struct sw_iface *out,
-		     struct sw_error *err)
-{
-	int ret = sw_iface_get(name, out);
-
-	if (ret)
-		return sw_fail(err, ret, "interface %s%s%s: %s", name, netns ? " in " : "",
-			       netns ? netns : "",
-			       ret == -ENODEV ? "there is none of this name: ip link"
-					      : strerror(-ret));
-	if (!out->ethernet && !out->loopback)
-		return sw_fail(err, -EPFNOSUPPORT,
-			       "interface %s: only Ethernet and loopback can be guarded; name the "
-			       "Ethernet interface under it",
-			       name);
-	return 0;
-}
-
-/* The named ones, each once, and lo for local clients. */
-static int list_named(const struct sw_plane *p, struct sw_iface *out, struct sw_error *err)
-{
-	struct sw_iface lo;
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_interfaces; i++) {
-		int ret;
-
-		if (find(out, n, p->interfaces[i]))
-			continue;
-		ret = get_named(p->interfaces[i], p->netns, &out[n], err);
-		if (ret)
-			return ret;
-		n++;
-	}
-	if (!find(out, n, "lo") && !sw_iface_get("lo", &lo) && lo.up)
-		out[n++] = lo;
-	return n;
-}
-
-/* All that can be guarded and are up. */
-static int list_up(struct sw_iface **out)
-{
-	int all = sw_iface_list(out), n = 0;
-
-	for (int i = 0; i < all; i++)
-		if ((*out)[i].up && ((*out)[i].ethernet || (*out)[i].loopback))
-			(*out)[n++] = (*out)[i];
-	return all < 0 ? all : n;
-}
-
-int sw_attach_list(const struct sw_plane *p, struct sw_iface **out, struct sw_error *err)
-{
-	struct sw_iface *list = NULL;
-	struct sw_error why = {0};
-	int n;
-
-	if (p->netns && !p->n_interfaces) {
-		n = list_up(&list);
-	} else {
-		list = calloc(p->n_interfaces + 1, sizeof(*list));
-		n = list ? list_named(p, list, &why) : -ENOMEM;
-	}
-	if (!n)
-		n = sw_fail(&why, -ENODEV, "no interface is up%s%s", p->netns ? " in " : "",
-			    p->netns ? p->netns : "");
-	if (n < 0) {
-		free(list);
-		return sw_fail(err, n, "%s", why.text[0] ? why.text : strerror(-n));
-	}
-	*out = list;
-	return n;
-}
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
@@ -398,7 +316,7 @@ bool sw_attach_holds(const struct sw_plane *p, const struct sw_iface *ifaces, si
 	if (n != p->n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		const struct sw_iface *iface = find(ifaces, n, p->at[i].interface);
+		const struct sw_iface *iface = sw_iface_find(ifaces, n, p->at[i].interface);
 
 		if (!iface || iface->index != p->at[i].ifindex ||
 		    !one_holds(&p->at[i], &p->hold[i]))

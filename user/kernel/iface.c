@@ -97,6 +97,14 @@ int sw_iface_list(struct sw_iface **out)
 	return *out ? (int)kept : -ENOMEM;
 }
 
+const struct sw_iface *sw_iface_find(const struct sw_iface *list, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list[i].name, name))
+			return &list[i];
+	return NULL;
+}
+
 /* Sum of the driver's own counters of packets that XDP sent, for drivers that keep those apart. */
 static uint64_t sent_by_driver(int fd, const char *name)
 {

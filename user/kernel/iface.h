@@ -26,6 +26,9 @@ void sw_iface_driver(const char *name, char out[32]); /* "none": not known */
 /* All interfaces. *out is to be freed. Returns how many, or a negative errno. */
 int sw_iface_list(struct sw_iface **out);
 
+/* The one of this name in a list; NULL: none. */
+const struct sw_iface *sw_iface_find(const struct sw_iface *list, size_t n, const char *name);
+
 /* Packets sent so far, those of XDP included, wherever the driver counts them. */
 uint64_t sw_iface_sent(const char *name);
 
