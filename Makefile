@@ -178,6 +178,10 @@ test-kernels: deps ## the packet tests and one real conversation on other kernel
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) tests/run kernels
 
+soak: deps ## the long modes of tests that `make test` runs in short
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) tests/run soak
+
 bench: deps ## measure, and print the numbers that docs/performance.md quotes
 	@$(MAKE) --no-print-directory all $(BENCH) $(BUILD)/bench/ways.o
 	@BUILD=$(BUILD) tests/bench/run
@@ -213,4 +217,4 @@ install: all ## install into PREFIX, with man pages, completion and the systemd 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
 
-.PHONY: all help tests deps demo test test-kernels bench lint asan fuzzers fuzz-targets install clean
+.PHONY: all help tests deps demo test test-kernels soak bench lint asan fuzzers fuzz-targets install clean

@@ -3,12 +3,13 @@
 # For tests that slots are counted exactly, after steering.sh: what disturbs connections either way they are
 # steered, and what has to be true then, by the kernel's own maps and not by what the daemon makes of them.
 # The test says who connects (`as_client`, `spawn_client`), where to ($TARGET), how ($ADDRESS of the workers
-# and `conf`). EXACT_FULL=1 disturbs as often as a release has to bear, and takes minutes. Sourced.
+# and `conf`). LONG=1 (`make soak`) disturbs as often as a release has to bear, and takes minutes.
+# Sourced.
 
 N=2 Q=2
 CAP=$((N + Q))
 SERVICE_MS=5
-if [ -n "${EXACT_FULL:-}" ]; then
+if [ -n "${LONG:-}" ]; then
 	SHORT=50000 KILLS=20 RELOADS=1000 ABORTS=5000
 else
 	SHORT=10000 KILLS=5 RELOADS=50 ABORTS=1000
