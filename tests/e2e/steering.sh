@@ -39,7 +39,7 @@ sim() { in_host curl -sX POST "http://$2:900${1#w}/sim?$3" >/dev/null; }
 start() {
 	spawn "$HOST" "$BUILD/spillwayd" --config "$WORK/conf.yaml" >>"$WORK/daemon.log" 2>&1
 	daemon_pid=$spawned
-	until_true 5 spillway status || {
+	until_true 20 spillway status || {
 		echo "spillwayd did not start"
 		exit 1
 	}
