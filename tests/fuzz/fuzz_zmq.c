@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Messages of a ZeroMQ publisher, with any number of frames of any content: the first byte of a
- * frame is its length. What is passed on is a report of ours, and the connection goes on. */
+ * frame is its length. What is passed on is a report of ours, and the connection goes on. As a
+ * broker's message it is only taken apart: the envelope is the end of its last frame. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <zmq.h>
 
 #include "sources/events.h"
+#include "sources/frames.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,10 +66,26 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+static void take_apart(const struct sw_frame frames[SW_FRAMES], size_t n)
+{
+	const struct sw_frame *last = &frames[SW_FRAMES - 1];
+	struct sw_frame envelope = {0};
+	struct sw_error err = {""};
+	int ret = sw_frames_read(frames, n, true, &envelope, &err);
+
+	if (ret > 1 || (ret < 0 && !err.text[0]) || (ret < 1 && envelope.data))
+		abort();
+	if (ret == 1 &&
+	    (envelope.length > last->length || (const char *)envelope.data + envelope.length !=
+						       (const char *)last->data + last->length))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct sw_frame frames[SW_FRAMES] = {0};
 	uint64_t before = heard();
-	size_t at = 0;
+	size_t at = 0, n = 0;
 
 	while (at < size) {
 		size_t length = data[at++];
@@ -75,8 +93,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (length > size - at)
 			length = size - at;
 		zmq_send(publisher, data + at, length, at + length < size ? ZMQ_SNDMORE : 0);
+		if (n < SW_FRAMES)
+			frames[n] = (struct sw_frame){data + at, length};
+		n++;
 		at += length;
 	}
+	take_apart(frames, n);
 	send_mark();
 	while (heard() == before)
 		event_base_loop(base, EVLOOP_ONCE);

@@ -114,6 +114,7 @@ static void bad_answers_are_refused(void **state)
 		"{\"result\":7}",
 		"{\"result\":{\"events\":[7]}}",
 		"{\"error\":{\"message\":\"etcdserver: no leader\"}}",
+		"{\"error\":\"\",\"message\":\"\"}",
 		"{\"result\":{\"canceled\":true,\"cancel_reason\":\"permission denied\"}}",
 	};
 	struct sw_etcd_page page;

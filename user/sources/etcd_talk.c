@@ -215,16 +215,24 @@ int sw_etcd_take_watch(const char *text, size_t length, struct sw_members *m, st
 	return e;
 }
 
+/* NULL: it says nothing. */
+static const char *words(const json_t *v)
+{
+	const char *text = json_string_value(v);
+
+	return text && *text ? text : NULL;
+}
+
 void sw_etcd_explain(const char *text, size_t length, struct sw_error *err)
 {
 	json_t *json = json_loadb(text, length, 0, NULL);
 	const json_t *error = json_object_get(json, "error");
-	const char *message = json_string_value(error);
+	const char *message = words(error);
 
 	if (!message)
-		message = json_string_value(json_object_get(error, "message"));
+		message = words(json_object_get(error, "message"));
 	if (!message)
-		message = json_string_value(json_object_get(json, "message"));
+		message = words(json_object_get(json, "message"));
 	sw_fail(err, -EPROTO, "%.300s", message ? message : "the answer says no more");
 	json_decref(json);
 }
