@@ -115,6 +115,53 @@ static void what_is_attached_is_left_alone(void **state)
 	sw_steer_leave(s);
 }
 
+/* Who connects while the programs are put on takes no slot that nobody would give back. */
+static void ends_are_heard_of_first(void **state)
+{
+	struct sw_steer *s = steers_open();
+	uint32_t first;
+
+	(void)state;
+	steers_attach(s, 0, true, false);
+	first = steers_link_id(steers_link("connect4", 0));
+	assert_in_range(steers_link_id(steers_link("sockops", 0)), 1, first);
+	assert_in_range(steers_link_id(steers_link("release", 0)), 1, first);
+	assert_in_range(first, 1, steers_link_id(steers_link("connect6", 0)));
+	sw_steer_leave(s);
+}
+
+static void assert_only_ends_are_heard_of(void)
+{
+	for (size_t i = 0; i < HOOKS; i++)
+		assert_int_equal(!!steers_link_id(steers_link(connecting[i], 0)),
+				 !strcmp(connecting[i], "sockops") ||
+					 !strcmp(connecting[i], "release"));
+}
+
+/* A cgroup that is no longer steered, by this daemon or the next one, has connections yet. */
+static void a_cgroup_is_left(void **state)
+{
+	struct sw_steer *s = steers_open();
+	int fd;
+
+	(void)state;
+	steers_pool(s, 1);
+	steers_attach(s, 0, true, false);
+	fd = steers_connect();
+	steers_await(s, 1);
+	assert_int_equal(sw_steer_attach(s, NULL, 0, NULL), 0);
+	assert_only_ends_are_heard_of();
+	sw_steer_leave(s);
+	s = steers_open();
+	assert_int_equal(sw_steer_attach(s, NULL, 0, NULL), 0);
+	assert_only_ends_are_heard_of();
+	close(fd);
+	steers_await(s, 0);
+	assert_int_equal(sw_steer_attach(s, NULL, 0, NULL), 0);
+	assert_hooks(0, false, false);
+	sw_steer_leave(s);
+}
+
 /* Programs that follow HTTP are loaded when the first one wants them, and the others go on. */
 static void upstreams_are_followed_on_demand(void **state)
 {
@@ -283,6 +330,8 @@ int main(void)
 		T(upstreams_are_followed_on_demand),
 		T(one_cgroup_named_twice),
 		T(a_cgroup_that_is_made_anew),
+		T(ends_are_heard_of_first),
+		T(a_cgroup_is_left),
 		T(a_link_that_somebody_took_off),
 		T(a_failure_leaves_what_was_attached),
 		T(programs_of_others_stay),

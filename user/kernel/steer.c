@@ -52,6 +52,11 @@ static uint64_t sum_held(int slots, int workers)
 	return held;
 }
 
+uint64_t sw_steer_held(const struct sw_steer *s)
+{
+	return sum_held(s->maps.slots, s->maps.workers);
+}
+
 static int open_pin(const char *dir, const char *name)
 {
 	char path[512];

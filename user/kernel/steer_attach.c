@@ -13,16 +13,18 @@
 #include "kernel/pindir.h"
 #include "kernel/steer_impl.h"
 
+/* In the order in which they are put on, and in the reverse of which they are taken off: nothing
+ * takes a slot where nobody would hear of the connection's end. */
 enum {
-	CONNECT4,
-	CONNECT6,
+	SOCKOPS,
+	RELEASE,
 	GETPEERNAME4,
 	GETPEERNAME6,
-	RELEASE,
-	SOCKOPS,
 	INGRESS,
 	EGRESS,
 	ASKED,
+	CONNECT4,
+	CONNECT6,
 	HOOKS
 };
 
@@ -30,15 +32,15 @@ static const struct {
 	const char *name, *program;
 	enum bpf_attach_type type;
 } hooks[HOOKS] = {
-	[CONNECT4] = {"connect4", "spillway_connect4", BPF_CGROUP_INET4_CONNECT},
-	[CONNECT6] = {"connect6", "spillway_connect6", BPF_CGROUP_INET6_CONNECT},
+	[SOCKOPS] = {"sockops", "spillway_sockops", BPF_CGROUP_SOCK_OPS},
+	[RELEASE] = {"release", "spillway_sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
 	[GETPEERNAME4] = {"getpeername4", "spillway_getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
 	[GETPEERNAME6] = {"getpeername6", "spillway_getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
-	[RELEASE] = {"release", "spillway_sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
-	[SOCKOPS] = {"sockops", "spillway_sockops", BPF_CGROUP_SOCK_OPS},
 	[INGRESS] = {"ingress", "spillway_upstream_in", BPF_CGROUP_INET_INGRESS},
 	[EGRESS] = {"egress", "spillway_upstream_out", BPF_CGROUP_INET_EGRESS},
 	[ASKED] = {"asked", "spillway_upstream_asked", BPF_CGROUP_GETSOCKOPT},
+	[CONNECT4] = {"connect4", "spillway_connect4", BPF_CGROUP_INET4_CONNECT},
+	[CONNECT6] = {"connect6", "spillway_connect6", BPF_CGROUP_INET6_CONNECT},
 };
 
 #define BIT(hook) (1U << (hook))
@@ -234,40 +236,59 @@ static int link_all(struct sw_steer *s, const struct plan *plan, struct sw_error
 	return 0;
 }
 
-/* The cgroup is gone and has connections yet, whose ends only its programs hear of. The kernel
- * takes them off with the last one. */
-static bool has_stragglers(int link, uint64_t cgroup)
+static bool hears_of_ends(unsigned hook)
 {
-	return sw_link_target(link) == cgroup && sw_cgroup_is_removed(cgroup);
+	return hook == SOCKOPS || hook == RELEASE;
 }
 
-/* Takes off those that are new, or those that are not wanted, and forgets what is none. */
+/* Connections that were steered may be there yet, and only the cgroup's programs hear of their end.
+ * Where the cgroup is gone the kernel takes them off with the last one. */
+static bool has_stragglers(const struct sw_steer *s, unsigned hook, int link, uint64_t cgroup)
+{
+	return sw_link_target(link) == cgroup &&
+	       (sw_cgroup_is_removed(cgroup) || (hears_of_ends(hook) && sw_steer_held(s)));
+}
+
+static bool is_done(const struct sw_steer *s, const struct sw_steer_link *l)
+{
+	return !l->wanted && !has_stragglers(s, l->hook, l->fd, l->cgroup);
+}
+
+/* Takes off those that are new, or those that are done with, and forgets what is none. */
 static void drop(struct sw_steer *s, bool new)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < s->n_links; i++) {
+	for (size_t i = s->n_links; i-- > 0;) {
 		struct sw_steer_link *l = &s->links[i];
 
-		if (l->fd < 0)
-			continue;
-		if (new ? l->is_new : !l->wanted && !has_stragglers(l->fd, l->cgroup))
+		if (l->fd >= 0 && (new ? l->is_new : is_done(s, l))) {
 			remove_link(s, l);
-		else
-			s->links[kept++] = *l;
+			l->fd = -1;
+		}
 	}
+	for (size_t i = 0; i < s->n_links; i++)
+		if (s->links[i].fd >= 0)
+			s->links[kept++] = s->links[i];
 	s->n_links = kept;
 }
 
-/* Pins of a daemon before us that nobody wants any more, those of dead cgroups among them. */
-static void sweep(void *arg, const char *dir, const char *name)
+struct sweep { /* of pins of one hook */
+	const struct sw_steer *steer;
+	unsigned hook;
+};
+
+/* Those of a daemon before us that nobody wants any more, those of dead cgroups among them. */
+static void sweep_one(void *arg, const char *dir, const char *name)
 {
-	struct sw_steer *s = arg;
+	const struct sweep *sweep = arg;
+	const struct sw_steer *s = sweep->steer;
 	uint64_t cgroup;
 	char path[512];
 	int link;
 
-	if (strncmp(name, "link_", 5))
+	snprintf(path, sizeof(path), "link_%s_", hooks[sweep->hook].name);
+	if (strncmp(name, path, strlen(path)))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	for (size_t i = 0; i < s->n_links; i++) {
@@ -279,10 +300,16 @@ static void sweep(void *arg, const char *dir, const char *name)
 	}
 	cgroup = strtoull(strrchr(name, '_') + 1, NULL, 10);
 	link = bpf_obj_get(path);
-	if (link >= 0 && has_stragglers(link, cgroup))
+	if (link >= 0 && has_stragglers(s, sweep->hook, link, cgroup))
 		close(link);
 	else if (link >= 0)
 		sw_link_remove(path, link);
+}
+
+static void sweep(const struct sw_steer *s)
+{
+	for (unsigned hook = HOOKS; hook-- > 0;)
+		sw_pindir_each(s->dir, sweep_one, &(struct sweep){s, hook});
 }
 
 static void warn_in_container(const struct sw_steer *s, const struct plan *plan)
@@ -329,7 +356,7 @@ int sw_steer_attach(struct sw_steer *s, const struct sw_steer_cgroup *list, size
 		sw_steer_unload(plan.fresh);
 	} else {
 		drop(s, false);
-		sw_pindir_each(s->dir, sweep, s);
+		sweep(s);
 		warn_in_container(s, &plan);
 		take_plan(s, &plan);
 	}

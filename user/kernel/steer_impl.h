@@ -52,6 +52,9 @@ int sw_steer_map(const struct spillway *programs, const char *name);
 /* Takes over the pinned maps, makes and pins what is not there. */
 int sw_steer_load_maps(struct sw_steer *s, struct sw_error *err);
 
+/* Slots that connections hold, of all workers. */
+uint64_t sw_steer_held(const struct sw_steer *s);
+
 void sw_recounter_free(struct sw_recounter *r);
 
 /* Frees what is known of links, and leaves them where they are. */
