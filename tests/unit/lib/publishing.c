@@ -43,8 +43,8 @@ int publishing_setup(void **state)
 int publishing_teardown(void **state)
 {
 	(void)state;
-	/* Publishers first, until they are gone: libzmq 4.3 aborts (session_base.cpp, clean_pipes) if a
-	 * subscriber leaves in the middle of a message of one that is being closed. */
+	/* Publishers first, until they are gone: libzmq 4.3 aborts (session_base.cpp, clean_pipes)
+	 * if a subscriber leaves in the middle of a message of one that is being closed. */
 	for (size_t i = 0; i < 8; i++)
 		publisher_free(publishers[i]);
 	zmq_ctx_term(context);
