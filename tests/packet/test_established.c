@@ -252,8 +252,10 @@ static void wakes_nobody(int family)
 	e = ends_open(family);
 	r = (struct reader){.fd = e.server};
 	assert_int_equal(pthread_create(&thread, NULL, read_all, &r), 0);
-	usleep(50000);
-	before = sleeps_of(r.thread);
+	do { /* until it has begun to wait */
+		before = r.thread ? sleeps_of(r.thread) : 0;
+		usleep(50000);
+	} while (!before || sleeps_of(r.thread) != before);
 	for (int i = 0; i < 10000; i++) {
 		tell(e.client, i % 4 ? GET_CHAT : a_post(2000));
 		hear(e.client, busy());

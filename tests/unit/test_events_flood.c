@@ -15,7 +15,7 @@
 #define MESSAGES  1000000 /* in a flood, at least */
 #define LARGE	  (1ULL << 40)
 #define WORKERS	  8
-#define LATEST_MS 150 /* a beat may be late by; the loop's deadline is 2 s */
+#define LATEST_MS 400 /* a beat may be late by, on a busy machine; the loop's deadline is 2 s */
 #define GROWTH_KB (24 * 1024)
 #define TICK_MS	  10
 
@@ -105,7 +105,7 @@ static void a_flood_costs_neither_time_nor_memory(void **state)
 	char address[2][64];
 	void *loud = publisher_new(0, address[0]), *quiet = publisher_new(0, address[1]);
 	struct sw_events_status status;
-	uint64_t quiet_before, begin_ms = sw_now_ms(), took_ms;
+	uint64_t quiet_before, meanwhile, begin_ms = sw_now_ms(), took_ms;
 	struct flood flood;
 	long before_kb;
 
@@ -125,12 +125,14 @@ static void a_flood_costs_neither_time_nor_memory(void **state)
 			(struct event_of){.publisher = 2, .sequence = i, .worker = 99});
 		plane_run_ms(FLOOD_MS / 15);
 	}
+	meanwhile = plane_status(1).messages - quiet_before;
 	event_del(timer);
 	while (sent < MESSAGES && sw_now_ms() - begin_ms < 60000)
 		plane_run_ms(FLOOD_MS / 15);
 	stop = true;
 	pthread_join(flood.thread, NULL);
 	took_ms = sw_now_ms() - begin_ms;
+	await_messages(1, quiet_before + 10);
 	status = plane_status(0);
 	print_message(
 		"%lu sent in %lu ms, %lu read, %lu replaced, %u handed on; latest beat %lu ms, "
@@ -141,7 +143,7 @@ static void a_flood_costs_neither_time_nor_memory(void **state)
 	assert_in_range(beat.latest_ms, 0, TICK_MS + LATEST_MS);
 	assert_true(resident_kb() - before_kb < GROWTH_KB);
 	assert_in_range(sent, MESSAGES, UINT64_MAX);
-	assert_int_equal(plane_status(1).messages, quiet_before + 10);
+	assert_in_range(meanwhile, 5, 10);
 	assert_int_equal(status.bad, 0);
 	assert_true(status.dropped > status.messages / 2);
 	event_free(timer);

@@ -93,7 +93,7 @@ static void listen_at(size_t n, const char *credentials)
 	uint64_t begin_ms = sw_now_ms();
 
 	assert_int_equal(sw_events_nats(plane, servers, n, credentials, &plane_error), 0);
-	assert_true(sw_now_ms() - begin_ms < 100);
+	assert_true(sw_now_ms() - begin_ms < 1000); /* it waits for no server */
 }
 
 /* ---- a publisher ---- */
@@ -112,13 +112,6 @@ static void tell(natsConnection *nc, const char *subject, struct event_of e)
 	size_t length = envelope_of(e, bytes);
 
 	assert_int_equal(natsConnection_Publish(nc, subject, bytes, (int)length), NATS_OK);
-}
-
-static void await_messages(uint64_t n)
-{
-	for (int i = 0; plane_status(0).messages < n && i < 2000; i++)
-		plane_run_ms(5);
-	assert_int_equal(plane_status(0).messages, n);
 }
 
 /* ---- tests ---- */
@@ -140,9 +133,9 @@ static void both_subjects_are_heard_and_no_others(void **state)
 	     (struct event_of){.publisher = 1, .sequence = 3, .worker = 7});
 	tell(nc, "namespace.n.kv_metrics", /* a repeat */
 	     (struct event_of){.publisher = 2, .sequence = 1, .worker = 6, .used = 90});
-	await_messages(3);
+	await_messages(0, 3);
 	natsConnection_PublishString(nc, SUBJECT, "{\"worker_id\": 42}");
-	await_messages(4);
+	await_messages(0, 4);
 	assert_int_equal(heard.n, 2);
 	assert_int_equal(heard.last.worker_id, 6);
 	assert_int_equal(heard.last.report.value[SW_SIG_KV_USED], 90);
@@ -173,7 +166,7 @@ static void long_messages_are_not_kept(void **state)
 	listen_at(1, NULL);
 	await_state(0, SW_EVENTS_OK);
 	natsConnection_Publish(nc, SUBJECT, large, sizeof(large));
-	await_messages(1);
+	await_messages(0, 1);
 	before_kb = resident_kb();
 	for (int i = 0; i < 80; i++) {
 		assert_int_equal(natsConnection_Publish(nc, SUBJECT, large, sizeof(large)),

@@ -206,11 +206,9 @@ static void removing_ends_a_transfer(void **state)
 
 	(void)state;
 	id = add_target(target_of("/silent"));
-	run_ms(50);
-	assert_int_equal(web.open, 1);
+	await_open(1);
 	sw_scraper_remove(scraper, id);
-	run_ms(50);
-	assert_int_equal(web.open, 0);
+	await_open(0);
 	assert_int_equal(seen.calls, 0);
 	assert_int_equal(open_files(), files);
 	sw_scraper_remove(scraper, id); /* gone already: nothing happens */
@@ -240,8 +238,7 @@ static void freeing_ends_all_transfers(void **state)
 	await(6);
 	sw_scraper_free(scraper);
 	scraper = NULL;
-	run_ms(50);
-	assert_int_equal(web.open, 0);
+	await_open(0);
 	assert_int_equal(open_files(), files);
 }
 
@@ -256,7 +253,7 @@ static void adding_and_removing_leaves_nothing(void **state)
 		scrape(target_of("/metrics"));
 		scrape(target_of("/short"));
 	}
-	run_ms(20);
+	settle();
 	assert_in_range(open_files(), files - 2, files + 2); /* one idle connection, both ends */
 }
 
@@ -278,7 +275,7 @@ static void a_callback_may_remove(void **state)
 	add_target(target_of("/metrics"));
 	await(3);
 	assert_page();
-	run_ms(20);
+	settle();
 	assert_int_equal(web.waiting, 0);
 }
 

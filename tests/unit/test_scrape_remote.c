@@ -241,7 +241,7 @@ static int stand_still(void)
 	event_add(beat, &(struct timeval){.tv_usec = 10000});
 	sw_scraper_new(&scraper, base, NULL);
 	sw_scraper_add(scraper, &t, on_timeout, &result, &id, NULL);
-	event_base_loopexit(base, &(struct timeval){.tv_usec = 700000});
+	event_base_loopexit(base, &(struct timeval){.tv_sec = 2});
 	event_base_dispatch(base);
 	sw_scraper_remove(scraper, id); /* with the second try under way */
 	on_beat(-1, 0, &beats);

@@ -78,12 +78,11 @@ static void waits_until_a_worker_is_empty(void **state)
 	(void)state;
 	rows[A].inuse = 2;
 	rows[OLD].inuse = 0;
-	pid = run("drain 10.0.0.1:8000 --wait --timeout 20");
-	for (int left = 1; left >= 0; left--) {
-		usleep(1500 * 1000);
-		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-		rows[A].inuse = (__u32)left;
-	}
+	pid = run("drain 10.0.0.1:8000 --wait --timeout 60");
+	goes_on(pid, ": 2 connections left, ");
+	rows[A].inuse = 1;
+	goes_on(pid, ": 1 connections left, ");
+	rows[A].inuse = 0;
 	assert_int_equal(finished(pid), 0);
 	prints("worker 10.0.0.1:8000 of pool chat is draining\n"
 	       "idle keep-alive connections stay until the router closes them; "
@@ -102,16 +101,13 @@ static void waits_until_a_pool_is_empty(void **state)
 	/* a worker that left the configuration counts as well */
 	rows[A].inuse = rows[C].inuse = 0;
 	pid = run("drain chat --wait");
-	usleep(1500 * 1000);
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	goes_on(pid, "pool chat: 2 connections left, ");
 	rows[OLD].inuse = 0;
 	assert_int_equal(finished(pid), 0);
-	prints("pool chat: 2 connections left, ");
 	prints("pool chat is empty after ");
 	says("drain chat --off", 0, "");
 	pid = run("drain guard --wait");
-	usleep(1500 * 1000);
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	goes_on(pid, "pool guard: 10 connections left, ");
 	rows[GUARD].inuse = 0;
 	assert_int_equal(finished(pid), 0);
 	says("drain guard --off", 0, "");
@@ -125,7 +121,7 @@ static void waiting_ends(void **state)
 	says("drain d --wait --timeout 500ms", 4,
 	     "worker d of pool local has 5 connections left after ");
 	pid = run("drain d --wait");
-	usleep(1500 * 1000);
+	goes_on(pid, ": 5 connections left, ");
 	json_decref(asking_json("/v1/drain", "{\"worker\":\"d\",\"on\":false}", 200));
 	assert_int_equal(finished(pid), 1);
 	prints("worker d of pool local is not draining any more\n");

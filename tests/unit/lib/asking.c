@@ -36,9 +36,10 @@ int asking_start(struct sw_live *live, void (*make)(void), sw_control_cb changed
 	asking_child = fork();
 	if (asking_child == 0)
 		_exit(serve(live, make, changed));
-	for (int i = 0; i < 200 && access(asking_path, F_OK); i++)
-		usleep(10000);
-	return access(asking_path, F_OK);
+	for (int i = 0; i < 2000; i++, usleep(10000))
+		if (asking("/health", NULL) == CURLE_OK)
+			return 0;
+	return -1;
 }
 
 int asking_stop(void)
@@ -74,7 +75,7 @@ CURL *asking_curl(const char *target)
 	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, asking_path);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &asking_reply);
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT, 5L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, 20L);
 	return curl;
 }
 

@@ -193,6 +193,15 @@ void await_heard(unsigned n)
 	assert_in_range(heard.n, n, UINT32_MAX);
 }
 
+void await_messages(size_t index, uint64_t n)
+{
+	uint64_t begin_ms = sw_now_ms();
+
+	while (plane_status(index).messages < n && sw_now_ms() - begin_ms < AT_LAST_MS)
+		plane_run_ms(5);
+	assert_int_equal(plane_status(index).messages, n);
+}
+
 /* A publisher sends to nobody until the subscription has come. */
 void await_subscribed(void *publisher, const char *topic)
 {

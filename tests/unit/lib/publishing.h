@@ -53,8 +53,9 @@ void plane_run_ms(unsigned ms);
 long resident_kb(void);
 void await_heard(unsigned n); /* runs until as many have been heard since the test began */
 void await_subscribed(void *publisher, const char *topic); /* until the plane hears the publisher */
-/* The status at `index`; runs until its state is this one. */
+/* The status at `index`; runs until there were so many messages, or its state is this one. */
 struct sw_events_status plane_status(size_t index);
+void await_messages(size_t index, uint64_t n);
 struct sw_events_status await_state(size_t index, enum sw_events_state state);
 
 #endif

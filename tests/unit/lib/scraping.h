@@ -32,7 +32,9 @@ int scraping_teardown(void **state); /* a connection left open fails the test */
 #define SCRAPING_TEST(f) cmocka_unit_test_setup_teardown(f, scraping_setup, scraping_teardown)
 
 void run_ms(unsigned ms);
-void await(int calls); /* runs until as many more outcomes are there */
+void await(int calls);	/* runs until as many more outcomes are there */
+void await_open(int n); /* until the server has so many connections */
+void settle(void);	/* until what is under way is over */
 
 /* A target for a page of the web server: engine tgi, period 20 ms, time-out 20 s. Good until the
  * next call. */

@@ -176,7 +176,7 @@ pid_t steers_idler(void)
 
 void steers_await(struct sw_steer *s, uint32_t inuse)
 {
-	uint64_t end = sw_now_ms() + 3000;
+	uint64_t end = sw_now_ms() + 20000;
 	struct sw_slot slot;
 
 	do {

@@ -202,22 +202,46 @@ pid_t run(const char *arguments)
 	return pid;
 }
 
-int finished(pid_t pid)
+static const char *output_file(void)
 {
-	char file[96];
-	int status, fd;
-	ssize_t n;
+	static char file[96];
 
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
 	snprintf(file, sizeof(file), "%s/output", asking_dir);
-	fd = open(file, O_RDONLY);
-	n = read(fd, output, sizeof(output) - 1);
+	return file;
+}
+
+/* What was printed so far. */
+static void read_output(void)
+{
+	int fd = open(output_file(), O_RDONLY);
+	ssize_t n = fd < 0 ? 0 : read(fd, output, sizeof(output) - 1);
+
 	assert_true(n >= 0);
 	output[n] = '\0';
 	close(fd);
-	unlink(file);
+}
+
+int finished(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	read_output();
+	unlink(output_file());
 	return WEXITSTATUS(status);
+}
+
+void goes_on(pid_t pid, const char *part)
+{
+	output[0] = '\0';
+	for (int i = 0; i < 2000 && !strstr(output, part); i++) {
+		usleep(10000);
+		read_output();
+	}
+	prints(part);
+	usleep(300000);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 }
 
 void prints(const char *part)

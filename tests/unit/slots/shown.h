@@ -37,6 +37,8 @@ extern char output[16384];
 pid_t run(const char *arguments);
 /* Its exit code; what it printed is in `output`. */
 int finished(pid_t pid);
+/* Waits until it has printed that, and for a while longer, in which it must not end. */
+void goes_on(pid_t pid, const char *part);
 /* A part of the output; the same of a command that ends with this exit code. */
 void prints(const char *part);
 void says(const char *arguments, int code, const char *part);
