@@ -53,6 +53,7 @@ in_use() { [ "$(values slots 'map(.inuse) | add')" -eq "$1" ]; }
 all_held() { in_use $((4 * CAP)); }
 corrected() { values slots 'map(.corrected) | add'; }
 decisions() { values slots 'map(.takes) | add'; }
+picked_since() { [ "$(of "$1" slots.picks)" -gt "$2" ]; }
 decisions_for() { of "$1" 'slots | .picks + .refusals + .failures'; }
 # rows: what the daemon has written of w1 and w2, and under which ids
 rows() { values workers 'to_entries | map(select(.value.port == (9001, 9002)))'; }
@@ -133,8 +134,7 @@ worker_dies() {
 	at_work wrk -d 1s >/dev/null
 	start_worker w4 "$ADDRESS"
 	before=$(of w4 slots.picks)
-	sleep 1
-	check "it serves within a second of listening" [ "$(of w4 slots.picks)" -gt "$before" ]
+	check "it serves within a second of listening" until_true 1 picked_since w4 "$before"
 	stop_work
 	settles "worker killed"
 }

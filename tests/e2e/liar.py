@@ -37,7 +37,7 @@ def serve(conn):
     path = request.split(b" ")[1]
     conn.sendall(ANSWERS[path])
     if path in (b"/open", b"/silent"):
-        time.sleep(1)
+        time.sleep(8)
     if path == b"/reset":  # closing with this option set sends RST
         conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     conn.close()

@@ -30,9 +30,9 @@ sim() { curl -s "$ENGINE/sim?$1"; }
 is() { # is JSON FILTER: the filter is true for it
 	jq -e "$2" <<<"$1" >/dev/null || { echo "     $1"; false; }
 }
-soon() { # soon FILTER: becomes true for the slow engine's state within a second
+soon() { # soon FILTER: becomes true for the slow engine's state within seconds
 	local state
-	for _ in {1..50}; do
+	for _ in {1..500}; do
 		state=$(curl -s "$SLOW/sim")
 		is "$state" "$1" >/dev/null && return
 		sleep 0.02
@@ -40,14 +40,14 @@ soon() { # soon FILTER: becomes true for the slow engine's state within a second
 	is "$state" "$1"
 }
 until_up() { # until_up ADDR:PORT
-	for _ in {1..100}; do
+	for _ in {1..1000}; do
 		(exec 3<>"/dev/tcp/${1%:*}/${1#*:}") 2>/dev/null && return
 		sleep 0.02
 	done
 	echo "nothing listens on $1"
 }
 run() { "$BUILD/checker" "$@"; }
-lied() { run --count 2 --concurrency 2 --timeout-ms 300 --mix "POST /$1" "$LIAR"; }
+lied() { run --count 2 --concurrency 2 --timeout-ms 2000 --mix "POST /$1" "$LIAR"; }
 
 "$BUILD/engine" --slots 4 --service-ms 80 --tokens 4 --max-queued-reqs 12 \
 	--listen "$ENGINE" --listen "[::1]:$PORT" &
@@ -124,7 +124,7 @@ check "sound, whole, one at a time, IPv6" is \
 	"$("$BUILD/keeper" --requests 500 --whole --body-max 5000 "[::1]:$((PORT + 18))")" '.served == 500'
 port=$((PORT + 20))
 for harm in none flipped flipped-up lost twice other-order stalled cut; do
-	out=$("$BUILD/keeper" --requests 100 --connections 2 --timeout-ms 500 127.0.0.1:$port 2>/dev/null)
+	out=$("$BUILD/keeper" --requests 100 --connections 2 --timeout-ms 2000 127.0.0.1:$port 2>/dev/null)
 	check "noticed: $harm" is "$out" '(.errors > 0) == ('"$port > $((PORT + 20))"')'
 	((port++))
 done

@@ -4,8 +4,6 @@
 #include "slots/shown.h"
 
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static void a_drained_pool_has_nothing_free(void **state)
 {
