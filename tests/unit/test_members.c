@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "sources/members.h"
 
 #define ID	 "17216e63492ef21f"
@@ -270,17 +271,22 @@ static void changes_are_told_together(void **state)
 
 static void a_change_waits_for_a_second_at_most(void **state)
 {
-	struct timeval step = {.tv_usec = 50000};
+	const uint64_t start_ms = sw_now_ms();
+	struct timeval step = {.tv_usec = 30000};
+	int late = 0; /* on a busy machine */
 	char value[128];
 
 	(void)state;
-	for (int i = 0; i < 26; i++) { /* never quiet for 100 ms */
-		snprintf(value, sizeof(value), AT("10.0.0.%d:9000"), i);
+	for (int i = 0; sw_now_ms() - start_ms < 1300; i++) { /* never quiet for 100 ms */
+		uint64_t put_ms = sw_now_ms();
+
+		snprintf(value, sizeof(value), AT("10.0.0.%d:9000"), i % 250);
 		put(INSTANCE, value);
 		event_base_loopexit(base, &step);
 		event_base_dispatch(base);
+		late += sw_now_ms() - put_ms > 90;
 	}
-	assert_int_equal(changes, 1);
+	assert_in_range(changes, 1, 1 + late);
 }
 
 static void what_says_the_same_is_no_change(void **state)
