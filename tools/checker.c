@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const char usage[] =
 	"Prints one JSON line. Exit status: 0 no error, 1 errors, 2 wrong usage.\n"
 	"\n"
 	"  --count N               requests (default 100, with --duration no limit)\n"
-	"  --duration SECONDS      start requests for this long\n"
+	"  --duration SECONDS      start requests for this long, or until SIGINT\n"
 	"  --concurrency N         connections at a time (default 10)\n"
 	"  --mix LIST              METHOD PATH[:WEIGHT], comma separated\n"
 	"                          (default \"POST /v1/chat/completions\")\n"
@@ -138,13 +139,20 @@ static int start_on_port(struct checker *c, const struct exchange_request *r)
 	return err;
 }
 
+static volatile sig_atomic_t interrupted; /* nothing more is started */
+
+static void on_interrupt(int number)
+{
+	interrupted = number;
+}
+
 /* Keeps `concurrency` exchanges going; leaves the loop when all is done. */
 static void pump(struct checker *c)
 {
 	const struct timeval soon = {0, 1000};
 
 	while (c->running < c->concurrency && c->started < c->count &&
-	       exchange_now_us() < c->end_us) {
+	       exchange_now_us() < c->end_us && !interrupted) {
 		struct entry *e = next_entry(c);
 		int err = start_on_port(c, &e->request);
 
@@ -317,6 +325,7 @@ int main(int argc, char **argv)
 {
 	static struct checker c = {.concurrency = 10};
 
+	signal(SIGINT, on_interrupt);
 	c.expected[200] = c.expected[529] = true;
 	parse(&c, argc, argv);
 	args_many_files();
