@@ -3,6 +3,7 @@
  * that come and go. Floods are in test_events_flood.c, NATS in test_events_nats.c. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,7 @@ static void what_is_no_publisher_is_told_from_what_is_silent(void **state)
 	static const char reply[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 	char silent[64], web[64];
 	int fd = silent_server(silent), web_fd = silent_server(web), peer;
+	struct pollfd connecting = {.fd = web_fd, .events = POLLIN};
 	uint64_t begin_ms = sw_now_ms();
 
 	(void)state;
@@ -223,7 +225,9 @@ static void what_is_no_publisher_is_told_from_what_is_silent(void **state)
 	listen_to(web, false);
 	assert_true(sw_now_ms() - begin_ms < 1000);
 	assert_int_equal(plane_status(0).state, SW_EVENTS_CONNECTING);
-	plane_run_ms(50);
+	for (int i = 0; i < 2000 && poll(&connecting, 1, 0) <= 0; i++)
+		plane_run_ms(10);
+	assert_int_equal(connecting.revents, POLLIN);
 	peer = accept(web_fd, NULL, NULL);
 	assert_int_equal(write(peer, reply, sizeof(reply) - 1), sizeof(reply) - 1);
 	close(peer);
