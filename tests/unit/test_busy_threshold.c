@@ -181,6 +181,9 @@ static void what_is_refused(void **state)
 		POST("{\"model\":\"" MODEL "\",\"active_decode_blocks_threshold\":NaN}", 400, NULL),
 		POST("{\"model\":\"" MODEL "\",\"active_decode_blocks_threshold\":1e999}", 400,
 		     NULL),
+		POST("{\"model\":\"" MODEL
+		     "\",\"active_prefill_tokens_threshold\":9223372036854775808}",
+		     400, NULL),
 		POST("[]", 422, NULL), POST("{}", 422, NULL), POST("{\"model\":null}", 422, NULL),
 		POST("{\"model\":1}", 422, NULL),
 		POST("{\"model\":\"" MODEL "\",\"active_decode_blocks_threshold\":\"0.5\"}", 422,

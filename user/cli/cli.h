@@ -23,7 +23,7 @@ struct cli_options {
 	uint64_t interval_ms;	     /* 0: not given */
 	unsigned width, height;	     /* 0: not given */
 	unsigned count;		     /* of events; 0: not given */
-	bool json, watch, off, wait, once;
+	bool json, watch, off, wait, once, clear;
 };
 
 /* ---- client.c ---------------------------------------------------------------------------- */
@@ -34,6 +34,8 @@ int cli_ask(const struct cli_options *o, const char *path, const json_t *body, j
 /* The same, but what went wrong is in *err and not printed. */
 int cli_try(const struct cli_options *o, const char *path, const json_t *body, json_t **out,
 	    struct sw_error *err);
+/* As cli_ask(), with DELETE. */
+int cli_delete(const struct cli_options *o, const char *path, json_t **out);
 /* Prints a line for people to stderr and returns `code`. */
 __attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *fmt, ...);
 void cli_print_json(const json_t *j);
@@ -82,6 +84,7 @@ int cli_status(const struct cli_options *o, int argc, char **argv);
 int cli_explain(const struct cli_options *o, int argc, char **argv);
 int cli_force(const struct cli_options *o, int argc, char **argv);
 int cli_drain(const struct cli_options *o, int argc, char **argv);
+int cli_threshold(const struct cli_options *o, int argc, char **argv);
 int cli_check(const struct cli_options *o, int argc, char **argv);
 int cli_reasons(const struct cli_options *o, int argc, char **argv);
 int cli_events(const struct cli_options *o, int argc, char **argv);

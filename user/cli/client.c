@@ -161,3 +161,16 @@ int cli_ask(const struct cli_options *o, const char *path, const json_t *body, j
 
 	return code ? cli_fail(code, "%s", err.text) : CLI_OK;
 }
+
+int cli_delete(const struct cli_options *o, const char *path, json_t **out)
+{
+	struct sw_error err = {""};
+	struct cli_exchange x;
+	int code;
+
+	if (cli_exchange_begin(&x, o, path, NULL))
+		return cli_fail(CLI_FAILED, "no memory");
+	curl_easy_setopt(x.curl, CURLOPT_CUSTOMREQUEST, "DELETE");
+	code = cli_exchange_end(&x, curl_easy_perform(x.curl), out, &err);
+	return code ? cli_fail(code, "%s", err.text) : CLI_OK;
+}

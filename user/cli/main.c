@@ -68,6 +68,17 @@ static const struct command {
 	 "A worker may be named alone when no other has its name. Connections are counted: idle\n"
 	 "keep-alive ones too, until their router or client closes them.\n",
 	 cli_drain},
+	{"threshold", "[POOL [NAME=VALUE...]]", "show, set and clear thresholds", "jr",
+	 "  spillway threshold                 of all pools, and whether file or api has set them\n"
+	 "  spillway threshold qwen active_decode_blocks_threshold=0.9\n"
+	 "  spillway threshold qwen active_decode_blocks=0.9 active_prefill_tokens=10000\n"
+	 "  spillway threshold qwen --clear active_prefill_tokens\n"
+	 "  spillway threshold qwen --clear    the configuration's hold again\n"
+	 "\n"
+	 "Names, with _threshold or without: active_decode_blocks_threshold (0.0 to 1.0),\n"
+	 "active_prefill_tokens_threshold, active_prefill_tokens_threshold_frac. They are set for all\n"
+	 "pools of the pool's model, hold at once, and survive a restart with state_file.\n",
+	 cli_threshold},
 	{"check", "[--interface IF] [--json]", "what this kernel and interface can do (no daemon)",
 	 "ji",
 	 "  spillway check\n"
@@ -88,6 +99,7 @@ static const struct option options[] = {
 	{"for", required_argument, NULL, 'f'},
 	{"off", no_argument, NULL, 'o'},
 	{"wait", no_argument, NULL, 'a'},
+	{"clear", no_argument, NULL, 'r'},
 	{"timeout", required_argument, NULL, 't'},
 	{"json", no_argument, NULL, 'j'},
 	{"interval", required_argument, NULL, 'n'},
@@ -111,6 +123,7 @@ static const struct {
 	{'o', "    --off", "no longer"},
 	{'a', "    --wait", "show progress until the last connection has ended"},
 	{'t', "-t, --timeout DURATION", "wait no longer than this, then exit 4"},
+	{'r', "    --clear [NAME]", "what the configuration says again, of one or of all"},
 	{'i', "-i, --interface IF", "look at this interface too"},
 	{'n', "-n, --interval DURATION", "look this often (default 1s, at least 100ms)"},
 	{'e', "    --once", "print one picture as plain text"},
@@ -251,6 +264,7 @@ static int read_options(int argc, char **argv, struct cli_options *o, uint32_t *
 		case 'V': printf("spillway %s\n", SW_VERSION); exit(CLI_OK);
 		case 'o': o->off = true; break;
 		case 'a': o->wait = true; break;
+		case 'r': o->clear = true; break;
 		case 'e': o->once = true; break;
 		case 'n': code = read_interval(optarg, &o->interval_ms); break;
 		case 'k': o->types = optarg; break;
