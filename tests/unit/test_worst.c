@@ -128,8 +128,9 @@ static void the_smallest_batch_counts(void **state)
 
 /* ---- feeds of a worker ---- */
 
-static struct sw_live live;
 static struct sw_pool_conf pool_conf = {.name = "p", .ageing = {.stale_after_ms = 500}};
+static struct sw_config conf = {.pools = &pool_conf, .n_pools = 1};
+static struct sw_live live = {.conf = &conf};
 static struct sw_worker_conf worker_conf = {.name = "w"};
 static struct sw_live_worker worker;
 static struct sw_live_worker *workers[] = {&worker};
