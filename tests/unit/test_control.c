@@ -36,8 +36,13 @@ static struct sw_pool_conf pool_confs[2] = {
 static struct sw_listener_conf listener_confs[1] = {{.v4 = true, .v6 = true, .port = 8000}};
 static struct sw_config conf = {
 	.pools = pool_confs, .n_pools = 2, .listeners = listener_confs, .n_listeners = 1};
-static struct sw_feed feed = {.failing = -EIO, .error = {"it is \xff away"}};
-static struct sw_live_worker worker = {.conf = worker_confs, .feeds = &feed, .n_feeds = 1};
+static struct sw_feed feeds[] = {
+	{.failing = -EIO, .error = {"it is \xff away"}},
+	{.kind = SW_FEED_PUSH, .error = {"was away"}},
+	{.kind = SW_FEED_EVENTS, .publisher = 1, .error = {"was away long ago"}},
+	{.kind = SW_FEED_EVENTS, .publisher = 2},
+};
+static struct sw_live_worker worker = {.conf = worker_confs, .feeds = feeds, .n_feeds = 4};
 static struct sw_live_worker *workers[] = {&worker};
 static struct sw_live_pool pools[2];
 static struct sw_live_gate gates[2];
@@ -52,6 +57,18 @@ static struct sw_live live = {.conf = &conf,
 			      .servers = servers,
 			      .offsets = offsets};
 
+static bool a_source(const struct sw_live *l, size_t index, struct sw_live_source *out)
+{
+	(void)l;
+	*out = (struct sw_live_source){.kind = "zmq",
+				       .name = "tcp://h:1",
+				       .state = "ok",
+				       .error = "",
+				       .last_error = "cut short",
+				       .last_error_ms = sw_now_ms() - 12000};
+	return index == 0;
+}
+
 static void make_live(void)
 {
 	struct sw_report r = {.have = 1U << SW_SIG_KV_USED | 1U << SW_SIG_KV_TOTAL,
@@ -65,6 +82,10 @@ static void make_live(void)
 						 .workers = workers,
 						 .n_workers = i ? 0 : 1,
 						 .since_ms = live.started_ms};
+	feeds[0].error_ms = live.started_ms - 1000;
+	feeds[1].error_ms = live.started_ms - 3500000;
+	feeds[2].error_ms = live.started_ms - 3600000;
+	live.source = a_source;
 	worker.pool = &pools[0];
 	sw_worker_init(&worker.load, 0, 1);
 	sw_worker_report(&worker.load, &pool_confs[0].limits, &r, sw_now_ms());
@@ -191,6 +212,36 @@ static void status_shows_what_is_known(void **state)
 	json_decref(j);
 }
 
+static void last_error_is(const json_t *source, const char *now, const char *last, unsigned ms)
+{
+	const json_t *age = json_object_get(source, "last_error_ms");
+
+	assert_string_equal(asking_text(source, "error"), now);
+	if (!last) {
+		assert_true(json_is_null(json_object_get(source, "last_error")));
+		assert_true(json_is_null(age));
+		return;
+	}
+	assert_string_equal(asking_text(source, "last_error"), last);
+	assert_in_range(json_integer_value(age), ms, ms + 20000);
+}
+
+static void the_last_error_is_shown_for_an_hour(void **state)
+{
+	json_t *j = asking_json("/v1/status", NULL, 200), *sources, *w;
+
+	(void)state;
+	last_error_is(json_array_get(json_object_get(j, "sources"), 0), "", "cut short", 12000);
+	w = json_array_get(json_object_get(j, "pools"), 0);
+	w = json_array_get(json_object_get(w, "workers"), 0);
+	sources = json_object_get(w, "sources");
+	last_error_is(json_array_get(sources, 0), "(not UTF-8)", "(not UTF-8)", 1000);
+	last_error_is(json_array_get(sources, 1), "", "was away", 3500000);
+	last_error_is(json_array_get(sources, 2), "", NULL, 0);
+	last_error_is(json_array_get(sources, 3), "", NULL, 0);
+	json_decref(j);
+}
+
 static void force_takes_effect_before_the_answer(void **state)
 {
 	json_t *j = asking_json(
@@ -297,6 +348,7 @@ int main(void)
 		cmocka_unit_test(routes),
 		cmocka_unit_test(large_bodies_are_refused),
 		cmocka_unit_test(status_shows_what_is_known),
+		cmocka_unit_test(the_last_error_is_shown_for_an_hour),
 		cmocka_unit_test(force_takes_effect_before_the_answer),
 		cmocka_unit_test(metrics_are_a_page),
 		cmocka_unit_test(second_daemon_is_refused),

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "sources/etcd.h"
 #include "sources/etcd_talk.h"
 
@@ -291,6 +292,8 @@ static void members_stay_while_it_is_away(void **state)
 	start_server();
 	assert_true(comes(2, SW_STORE_OK));
 	assert_true(sw_etcd_status(etcd)->errors > 0);
+	assert_non_null(strstr(sw_etcd_status(etcd)->error.text, url));
+	assert_in_range(sw_etcd_status(etcd)->error_ms, 1, sw_now_ms());
 	put_member("3", "0");
 	assert_true(comes(3, SW_STORE_OK));
 }

@@ -102,6 +102,8 @@ static void each_frame_is_checked(void **state)
 	await_heard(1);
 	assert_int_equal(plane_status(0).bad, 10);
 	assert_string_equal(plane_status(0).error, "");
+	assert_non_null(strstr(plane_status(0).last_error, "too long"));
+	assert_in_range(plane_status(0).last_error_ms, 1, sw_now_ms());
 	publisher_free(p);
 }
 

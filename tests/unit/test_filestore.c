@@ -222,6 +222,7 @@ static void a_huge_file_is_refused(void **state)
 	await_change();
 	assert_string_equal(address(), "");
 	assert_non_null(strstr(sw_members_counts(members)->error.text, "over 64 kB"));
+	assert_in_range(sw_members_counts(members)->error_ms, 1, sw_now_ms());
 }
 
 static void many_are_read_in_turns(void **state)
@@ -258,6 +259,8 @@ static void a_store_that_is_away_is_waited_for(void **state)
 	unlink(in_dir(ONE));
 	await_change();
 	assert_int_equal(sw_filestore_status(store)->state, SW_STORE_OK);
+	assert_non_null(strstr(sw_filestore_status(store)->error.text, "No such file"));
+	assert_in_range(sw_filestore_status(store)->error_ms, 1, sw_now_ms());
 	assert_string_equal(address(), "");
 }
 

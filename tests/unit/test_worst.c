@@ -235,6 +235,21 @@ static void the_page_and_who_pushes_are_not_forgotten(void **state)
 	assert_int_equal(worker.feeds[1].kind, SW_FEED_PUSH);
 }
 
+static void the_last_error_stays_when_load_comes_again(void **state)
+{
+	struct sw_error err = {"unreachable"};
+	struct sw_report r = REPORT({SW_SIG_KV_USED, 1});
+	uint64_t before_ms = sw_now_ms();
+
+	(void)state;
+	sw_worker_scraped(&worker, -ECONNREFUSED, NULL, &err);
+	assert_string_equal(sw_live_worker_error(&worker), "unreachable");
+	sw_worker_scraped(&worker, 1, &r, NULL);
+	assert_string_equal(sw_live_worker_error(&worker), "");
+	assert_string_equal(worker.feeds[0].error.text, "unreachable");
+	assert_in_range(worker.feeds[0].error_ms, before_ms, sw_now_ms());
+}
+
 #define PURE_TEST(f) cmocka_unit_test_setup(f, clear)
 #define FEED_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
@@ -250,6 +265,7 @@ int main(void)
 		FEED_TEST(ranks_are_apart),
 		FEED_TEST(publishers_without_end_are_not_kept),
 		FEED_TEST(the_page_and_who_pushes_are_not_forgotten),
+		FEED_TEST(the_last_error_stays_when_load_comes_again),
 	};
 
 	sw_log_level(SW_ERROR);

@@ -114,6 +114,20 @@ static void print_unknown(const json_t *unknown)
 		       (long long)cli_int(unknown, "events"), cli_text(unknown, "worker_id"));
 }
 
+/* What is wrong, or was in the last hour. */
+static const char *last_error(const json_t *source, char out[640])
+{
+	const char *now = cli_text(source, "error"), *last = cli_text(source, "last_error");
+	bool over = !now[0] || !strcmp(cli_text(source, "state"), "ok");
+	char ago[32];
+
+	if (!over || !last[0])
+		return now;
+	snprintf(out, 640, "%s ago: %s", cli_time(json_object_get(source, "last_error_ms"), ago),
+		 last);
+	return out;
+}
+
 /* Where workers, or their load, are told for the whole fleet. */
 static void print_sources(const json_t *status, const json_t *before, double seconds)
 {
@@ -128,14 +142,14 @@ static void print_sources(const json_t *status, const json_t *before, double sec
 		"LAST ERROR");
 	json_array_foreach (cli_list(status, "sources"), i, s) {
 		const json_t *old = json_array_get(cli_list(before, "sources"), i);
-		char age[32], messages[64], dropped[64], bad[64], errors[64];
+		char age[32], messages[64], dropped[64], bad[64], errors[64], error[640];
 
 		CLI_ROW(&t, cli_text(s, "kind"), cli_text(s, "name"), cli_text(s, "state"),
 			cli_time(json_object_get(s, "age_ms"), age),
 			cli_rate(s, old, "messages", seconds, messages),
 			cli_rate(s, old, "dropped", seconds, dropped),
 			cli_rate(s, NULL, "bad", seconds, bad),
-			cli_rate(s, NULL, "errors", seconds, errors), cli_text(s, "error"));
+			cli_rate(s, NULL, "errors", seconds, errors), last_error(s, error));
 	}
 	cli_table_print(&t);
 	print_unknown(json_object_get(status, "unknown_workers"));
@@ -147,7 +161,7 @@ static void add_feeds(struct cli_table *t, const json_t *pool, const json_t *wor
 	json_t *f;
 
 	json_array_foreach (cli_list(worker, "sources"), i, f) {
-		char of[512], by[64], age[32], told[32], failures[32];
+		char of[512], by[64], age[32], told[32], failures[32], error[640];
 
 		if (!t->rows)
 			CLI_ROW(t, "LOAD OF", "BY", "AGE", "TOLD", "NO LOAD", "LAST ERROR");
@@ -156,7 +170,7 @@ static void add_feeds(struct cli_table *t, const json_t *pool, const json_t *wor
 			 cli_text(f, "publisher")[0] ? " " : "", cli_text(f, "publisher"));
 		CLI_ROW(t, of, by, cli_time(json_object_get(f, "age_ms"), age),
 			cli_number(json_object_get(f, "told"), told),
-			cli_number(json_object_get(f, "failures"), failures), cli_text(f, "error"));
+			cli_number(json_object_get(f, "failures"), failures), last_error(f, error));
 	}
 }
 

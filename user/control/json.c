@@ -31,6 +31,14 @@ json_t *sw_json_lasting(bool is, uint64_t since_ms, uint64_t now_ms)
 	return is ? sw_json_age(now_ms - since_ms) : json_null();
 }
 
+void sw_json_last_error(json_t *to, const char *text, uint64_t at_ms, uint64_t now_ms)
+{
+	bool is = at_ms && now_ms - at_ms < 3600000;
+
+	json_object_set_new(to, "last_error", sw_json_text(is ? text : NULL));
+	json_object_set_new(to, "last_error_ms", sw_json_lasting(is, at_ms, now_ms));
+}
+
 json_t *sw_json_endpoint(const struct sw_endpoint *at)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

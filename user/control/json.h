@@ -18,6 +18,9 @@ json_t *sw_json_text(const char *text);
 json_t *sw_json_age(uint64_t age_ms);
 /* For how long something is the case; null: it is not. */
 json_t *sw_json_lasting(bool is, uint64_t since_ms, uint64_t now_ms);
+/* Into "last_error" and "last_error_ms": an error of that time, 0: none yet, and its age; null
+ * where it is an hour old. */
+void sw_json_last_error(json_t *to, const char *text, uint64_t at_ms, uint64_t now_ms);
 /* "ADDR:PORT"; null: not known. */
 json_t *sw_json_endpoint(const struct sw_endpoint *at);
 

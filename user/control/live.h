@@ -47,8 +47,9 @@ struct sw_feed {
 	uint64_t publisher;	 /* of events; 0 otherwise */
 	uint64_t told, failures; /* times that something came, and of those that it was no load */
 	uint64_t at_ms;		 /* of the last load; 0: none yet */
-	struct sw_error error;	 /* of the last time; empty: a load came */
-	int failing;		 /* negative errno of it, 0: a load came */
+	struct sw_error error;	 /* the last one that there was */
+	uint64_t error_ms;	 /* its time; 0: none yet */
+	int failing;		 /* negative errno of the last time, 0: a load came */
 	struct sw_told *ranks;	 /* what it told, from the worker's first rank on */
 	size_t n_ranks;
 };
@@ -152,7 +153,9 @@ struct sw_live_source {
 	uint64_t dropped;	 /* of these, those that were not taken in */
 	uint64_t bad;		 /* and those that could not be understood */
 	uint64_t errors;	 /* times that it failed */
-	const char *error;	 /* the last failure or bad message; "": none */
+	const char *error;	 /* what is wrong now; "": nothing */
+	const char *last_error;	 /* the last failure or bad message */
+	uint64_t last_error_ms;	 /* its time; 0: none yet */
 };
 
 struct sw_live {

@@ -144,15 +144,18 @@ static json_t *fleet_sources_json(const struct sw_live *live, uint64_t now_ms)
 	json_t *out = json_array();
 	struct sw_live_source s;
 
-	for (size_t i = 0; live->source && live->source(live, i, &s); i++)
-		json_array_append_new(
-			out,
+	for (size_t i = 0; live->source && live->source(live, i, &s); i++) {
+		json_t *one =
 			json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o}", "name",
 				  sw_json_text(s.name), "kind", s.kind, "state", s.state, "age_ms",
 				  sw_json_age(s.at_ms ? now_ms - s.at_ms : UINT64_MAX), "messages",
 				  (json_int_t)s.messages, "dropped", (json_int_t)s.dropped, "bad",
 				  (json_int_t)s.bad, "errors", (json_int_t)s.errors, "error",
-				  sw_json_text(s.error)));
+				  sw_json_text(s.error));
+
+		sw_json_last_error(one, s.last_error, s.last_error_ms, now_ms);
+		json_array_append_new(out, one);
+	}
 	return out;
 }
 

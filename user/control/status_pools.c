@@ -50,9 +50,7 @@ static json_t *sources_json(const struct sw_live_worker *w, uint64_t now_ms)
 	for (size_t i = 0; i < w->n_feeds; i++) {
 		const struct sw_feed *f = &w->feeds[i];
 		uint64_t at = f->at_ms;
-
-		json_array_append_new(
-			out,
+		json_t *one =
 			json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "kind",
 				  sw_feed_kind_name(f->kind), "publisher",
 				  f->kind == SW_FEED_EVENTS
@@ -60,7 +58,10 @@ static json_t *sources_json(const struct sw_live_worker *w, uint64_t now_ms)
 					  : json_null(),
 				  "age_ms", sw_json_age(at ? now_ms - at : UINT64_MAX), "told",
 				  (json_int_t)f->told, "failures", (json_int_t)f->failures, "error",
-				  sw_json_text(f->error.text)));
+				  sw_json_text(f->failing ? f->error.text : ""));
+
+		sw_json_last_error(one, f->error.text, f->error_ms, now_ms);
+		json_array_append_new(out, one);
 	}
 	return out;
 }

@@ -149,6 +149,7 @@ static void show_store(const struct sw_dynamo *d, struct sw_live_source *out)
 	};
 	const struct sw_members_counts *counts = sw_members_counts(d->members);
 	const struct sw_store_status *s = store_status(d);
+	bool store_last = s->error_ms > counts->error_ms;
 
 	*out = (struct sw_live_source){
 		.kind = d->etcd ? "etcd" : "file",
@@ -159,7 +160,9 @@ static void show_store(const struct sw_dynamo *d, struct sw_live_source *out)
 		.dropped = counts->dropped,
 		.bad = counts->bad,
 		.errors = s->errors,
-		.error = s->error.text[0] ? s->error.text : counts->error.text,
+		.error = s->state == SW_STORE_FAILING ? s->error.text : counts->error.text,
+		.last_error = store_last ? s->error.text : counts->error.text,
+		.last_error_ms = store_last ? s->error_ms : counts->error_ms,
 	};
 }
 

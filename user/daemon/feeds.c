@@ -69,10 +69,11 @@ static struct sw_feed *add_feed(struct sw_live_worker *w, enum sw_feed_kind kind
 }
 
 static void note_failure(const struct sw_live_worker *w, struct sw_feed *f, int err,
-			 const struct sw_error *why)
+			 const struct sw_error *why, uint64_t now_ms)
 {
 	f->failures++;
 	f->error = *why;
+	f->error_ms = now_ms;
 	if (f->failing != err)
 		sw_log(SW_WARN, "pool %s: worker %s: no load: %s", w->pool->conf->name,
 		       w->conf->name, why->text);
@@ -88,7 +89,6 @@ static void note_success(const struct sw_live_worker *w, struct sw_feed *f, uint
 		sw_log(SW_INFO, "pool %s: worker %s: load comes again by %s", w->pool->conf->name,
 		       w->conf->name, sw_feed_kind_name(f->kind));
 	f->failing = 0;
-	f->error.text[0] = '\0';
 	f->at_ms = now_ms;
 }
 
@@ -149,7 +149,7 @@ void sw_worker_told(struct sw_live_worker *w, enum sw_feed_kind kind, uint64_t p
 		return; /* the load goes stale, which opens */
 	f->told++;
 	if (n < 0)
-		note_failure(w, f, n, err);
+		note_failure(w, f, n, err, now_ms);
 	else
 		note_success(w, f, now_ms);
 	if (n > SW_MAX_RANKS)

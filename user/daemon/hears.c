@@ -241,6 +241,8 @@ bool sw_hears_show(const struct sw_hears *h, size_t index, struct sw_live_source
 		.bad = s.bad,
 		.errors = s.errors,
 		.error = s.error,
+		.last_error = s.last_error,
+		.last_error_ms = s.last_error_ms,
 	};
 	return true;
 }

@@ -88,6 +88,7 @@ static void fail(struct sw_etcd *e, int ret, const struct sw_error *why)
 	end(e);
 	e->status.errors++;
 	e->status.state = SW_STORE_FAILING;
+	e->status.error_ms = sw_now_ms();
 	sw_fail(&e->status.error, ret, "etcd at %s: %.250s", e->status.name, why->text);
 	if (e->failing != ret)
 		sw_log(SW_WARN, "%s; members stay as they were last told", e->status.error.text);
@@ -144,7 +145,6 @@ static int on_line(void *arg, const char *text, size_t length, struct sw_error *
 	if (e->status.state != SW_STORE_OK)
 		sw_log(SW_INFO, "etcd at %s: members are read and watched", e->status.name);
 	e->status.state = SW_STORE_OK;
-	e->status.error.text[0] = '\0';
 	e->failing = 0;
 	e->retry_ms = RETRY_LEAST_MS;
 	answered(e);

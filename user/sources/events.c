@@ -110,6 +110,8 @@ void sw_link_bad(struct sw_link *l, const char *why)
 	l->messages++;
 	l->bad++;
 	l->errors++;
+	l->error_ms = l->at_ms;
+	l->wrong = true;
 	sw_fail(&l->error, 0, "%s", why);
 	if (!l->said_bad)
 		sw_log(SW_WARN, "event plane: %s: no load: %s", l->name, why);
@@ -165,7 +167,7 @@ void sw_link_up(struct sw_link *l)
 	if (l->state == SW_EVENTS_FAILING)
 		sw_log(SW_INFO, "event plane: %s: connected again", l->name);
 	l->state = SW_EVENTS_OK;
-	l->error.text[0] = '\0';
+	l->wrong = false;
 }
 
 void sw_link_down(struct sw_link *l, const char *fmt, ...)
@@ -173,6 +175,8 @@ void sw_link_down(struct sw_link *l, const char *fmt, ...)
 	va_list ap;
 
 	l->errors++;
+	l->error_ms = sw_now_ms();
+	l->wrong = true;
 	va_start(ap, fmt);
 	vsnprintf(l->error.text, sizeof(l->error.text), fmt, ap);
 	va_end(ap);
@@ -204,7 +208,9 @@ bool sw_events_status(const struct sw_events *e, size_t index, struct sw_events_
 					 .dropped = l->dropped,
 					 .bad = l->bad,
 					 .errors = l->errors,
-					 .error = l->error.text};
+					 .error = l->wrong ? l->error.text : "",
+					 .last_error = l->error.text,
+					 .last_error_ms = l->error_ms};
 	return true;
 }
 

@@ -59,7 +59,9 @@ struct sw_events_status {
 	uint64_t dropped;  /* of these, repeats, and in a flood those that newer ones replaced */
 	uint64_t bad;	   /* and those that could not be understood */
 	uint64_t errors;   /* failures to connect, connections lost, and bad messages */
-	const char *error; /* the last one; "" while all goes well */
+	const char *error; /* the last one, or "" while all goes well */
+	const char *last_error; /* the last one */
+	uint64_t last_error_ms; /* its time; 0: none yet */
 };
 
 /* Fills in the one at `index`, from 0 on. False: there are no more. */

@@ -26,8 +26,10 @@ struct sw_link {
 	char *name;
 	enum sw_events_state state;
 	uint64_t at_ms, messages, dropped, bad, errors;
-	struct sw_error error;
-	bool said_bad; /* one line about bad messages is enough */
+	struct sw_error error; /* the last one */
+	uint64_t error_ms;     /* its time; 0: none yet */
+	bool wrong;	       /* it is not over */
+	bool said_bad;	       /* one line about bad messages is enough */
 };
 
 /* There is something to read. */

@@ -174,6 +174,7 @@ static void fail(struct sw_filestore *s, const char *path)
 		sw_log(SW_WARN, "%s cannot be read: %s; members stay as they were last told", path,
 		       strerror(ret));
 	s->status.state = SW_STORE_FAILING;
+	s->status.error_ms = sw_now_ms();
 	sw_fail(&s->status.error, -ret, "%.300s cannot be read: %s", path, strerror(ret));
 	s->bucket = BUCKETS;
 	look_in(s, LOOK_MS);
@@ -231,7 +232,6 @@ static void end(struct sw_filestore *s)
 	if (s->status.state != SW_STORE_OK)
 		sw_log(SW_INFO, "%s: members are read and watched", s->path);
 	s->status.state = SW_STORE_OK;
-	s->status.error.text[0] = '\0';
 	s->status.at_ms = sw_now_ms();
 	look_in(s, LOOK_MS);
 }

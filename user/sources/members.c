@@ -82,6 +82,7 @@ static void note_bad(struct sw_members *m, const struct sw_error *err)
 
 	m->counts.bad++;
 	m->counts.error = *err;
+	m->counts.error_ms = now;
 	if (m->said_ms && now - m->said_ms < SAY_EVERY_MS)
 		return;
 	m->said_ms = now;

@@ -26,6 +26,7 @@ struct sw_members_counts {
 	uint64_t bad;	       /* that were malformed */
 	uint64_t dropped;      /* that found no room */
 	struct sw_error error; /* of the last that was malformed; empty: none yet */
+	uint64_t error_ms;     /* when that was; 0: none yet */
 };
 
 /* Told on the loop a moment after something has changed, once for all that changed until then. */

@@ -18,7 +18,8 @@ struct sw_store_status {
 	enum sw_store_state state;
 	uint64_t at_ms;	       /* it answered last, on sw_now_ms()'s clock; 0: never */
 	uint64_t errors;       /* times that it failed */
-	struct sw_error error; /* why it fails; empty: it does not */
+	struct sw_error error; /* why it fails, or failed last */
+	uint64_t error_ms;     /* when it last failed; 0: never */
 };
 
 #endif

@@ -59,11 +59,18 @@ function planeText(p) {
 
 // ---- sources -----------------------------------------------------------------------------------
 
+// What is wrong, or was in the last hour.
+function lastError(s) {
+	const over = !s.error || s.state === 'ok';
+
+	return over && s.last_error ? `${age(s.last_error_ms)} ago: ${s.last_error}` : s.error;
+}
+
 // The daemon's own sources, and those feeds of workers that fail.
 function sourceRows(status) {
 	const rows = status.sources.map((s) => ({
 		key: `${s.kind} ${s.name}`, name: `${s.kind} ${s.name}`, state: s.state, age: s.age_ms,
-		messages: s.messages, errors: s.errors, error: s.error}));
+		messages: s.messages, errors: s.errors, error: lastError(s)}));
 
 	for (const p of status.pools) {
 		for (const w of p.workers) {
