@@ -11,6 +11,7 @@
 #include "exchange.h"
 #include "kernel_sock.h"
 #include "translate.h"
+#include "verdict.h"
 
 static __always_inline void make_key(const struct packet *p, struct sw_tuple *key)
 {
@@ -55,6 +56,30 @@ static __always_inline int forget(const struct sw_tuple *key)
 	return CTX_PASS;
 }
 
+/* The listener whose segment this is, 0: none any more. */
+static __always_inline __u32 find_sender(const struct packet *p)
+{
+	struct sw_address key = {.port = p->sport};
+	__u32 port = p->sport, *id = NULL;
+	const struct sw_port *at = bpf_map_lookup_elem(&ports, &port);
+
+	if (!at)
+		return 0;
+	__builtin_memcpy(key.addr, p->saddr, sizeof(key.addr));
+	if (at->single)
+		id = bpf_map_lookup_elem(&addresses, &key);
+	if (id && *id)
+		return *id;
+	return p->v6 ? at->any6 : at->any4;
+}
+
+/* What goes out is counted only if it is dropped. */
+static __always_inline int drop(const struct packet *p, int reason)
+{
+	count(find_sender(p), reason);
+	return CTX_DROP;
+}
+
 static __always_inline int pass_out(ctx_t *ctx)
 {
 	__u32 zero = 0, *use = bpf_map_lookup_elem(&flow_use, &zero);
@@ -78,13 +103,13 @@ static __always_inline int pass_out(ctx_t *ctx)
 	if (p.flags & TCP_SYN) /* the next connection's, unless it comes again */
 		return p.seq + 1 == f->x.out.at ? CTX_PASS : forget(&key);
 	if (lock_flow(f))
-		return CTX_DROP;
+		return drop(&p, SW_R_drop_raced);
 	if (p.payload)
 		follow_response(ctx, &p, f);
 	failed = f->flags & FLOW_TRANSLATED && STAGE(translate)(ctx, &p, f, 1);
 	unlock_flow(f);
 	if (failed)
-		return CTX_DROP;
+		return drop(&p, SW_R_drop_failed);
 	return CTX_PASS; /* a flow whose socket is gone is swept */
 }
 

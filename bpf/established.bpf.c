@@ -67,7 +67,8 @@ static __always_inline void end_swallow(struct flow *f)
 {
 	f->to = f->swallowed;
 	f->din = f->din_before + f->to - f->from;
-	f->flags = (f->flags & ~FLOW_SWALLOW) | FLOW_ALONE;
+	f->flags &= ~FLOW_SWALLOW;
+	leave_alone(f, SW_R_alone_close);
 }
 
 /* The client ends a connection on which nothing was asked but what was shed, so that it never

@@ -71,9 +71,11 @@ struct {
 	__type(value, __u32);
 } flow_use SEC(".maps") __weak;
 
+/* The first reason is the one that is counted. */
 static __always_inline void leave_alone(struct flow *f, __u32 why)
 {
-	f->flags |= FLOW_ALONE | why << FLOW_WHY;
+	if (!(f->flags & FLOW_ALONE))
+		f->flags |= FLOW_ALONE | why << FLOW_WHY;
 }
 
 static __always_inline void count_flows(__s32 change)

@@ -100,6 +100,7 @@ static void client_gives_up(int family, bool at_once)
 	}
 	shutdown(e.client, SHUT_WR);
 	hear_end(e.server);
+	assert_int_equal(counted_kept(SW_R_alone_close), family == 4 ? 1 : 2);
 	ends_cleanly(&e);
 }
 
@@ -114,6 +115,23 @@ static void client_resets_in_a_body(int family)
 	client_gives_up(family, true);
 }
 FAMILY_TEST(client_resets_in_a_body)
+
+/* The server spoke first, so that the connection is left alone for that, and for nothing else. */
+static void client_closes_when_told_to(int family)
+{
+	struct ends e = shed_once(family);
+
+	tell_bytes(e.client, a_post(5000), 2000);
+	hear_nothing(e.server);
+	tell(e.server, OK_RESPONSE);
+	hear(e.client, OK_RESPONSE);
+	shutdown(e.client, SHUT_WR);
+	hear_end(e.server);
+	assert_int_equal(counted_kept(SW_R_alone_response), family == 4 ? 1 : 2);
+	assert_int_equal(counted_kept(SW_R_alone_close), 0);
+	ends_cleanly(&e);
+}
+FAMILY_TEST(client_closes_when_told_to)
 
 /* The FIN overtakes the body: the answer is owed all the same. */
 static void fin_overtakes_the_body(int family)
@@ -230,6 +248,7 @@ int main(void)
 		kept_test(test_server_closes_while_unanswered),
 		kept_test(test_client_closes_in_a_body),
 		kept_test(test_client_resets_in_a_body),
+		kept_test(test_client_closes_when_told_to),
 		kept_test(test_fin_overtakes_the_body),
 		kept_test(test_server_closes_in_a_body),
 		kept_test(test_resets),
