@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A bad wire: loses the TCP segments that a test names. It sits where they come in: what is lost
- * where it is sent the sender's stack knows of.
+ * A bad wire: loses the TCP segments that a test names, or some by chance. It sits where they come
+ * in: what is lost where it is sent the sender's stack knows of.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -44,6 +44,8 @@ static __always_inline int is_lost(struct __sk_buff *skb, volatile struct loss_r
 
 	if (!off || bpf_skb_load_bytes(skb, off, &tcp, sizeof(tcp)))
 		return 0;
+	if (bpf_get_prandom_u32() % 1000 < r->permille)
+		return 1;
 	if (!r->count || end - off - tcp.doff * 4 < r->payload)
 		return 0;
 	if (r->skip) {

@@ -304,6 +304,16 @@ void was_lost(enum loss_way way, uint32_t n)
 	assert_int_equal(kept.loss->bss->rules[way].lost, n);
 }
 
+uint32_t lose_some(enum loss_way way, uint32_t permille)
+{
+	volatile struct loss_rule *r = &kept.loss->bss->rules[way];
+	uint32_t lost = r->lost;
+
+	r->lost = 0;
+	r->permille = permille;
+	return lost;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 int kept_up(void **state)

@@ -76,5 +76,7 @@ void cut_answers(void); /* to another length */
 /* ---- a wire that loses: after `skip` segments with so much payload at least, `count` of them */
 void lose(enum loss_way way, uint32_t payload, uint32_t skip, uint32_t count);
 void was_lost(enum loss_way way, uint32_t n); /* since then */
+/* From now on so many of all segments, by chance. How many were lost until then? */
+uint32_t lose_some(enum loss_way way, uint32_t permille);
 
 #endif

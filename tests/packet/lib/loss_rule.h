@@ -8,9 +8,10 @@
 enum loss_way { LOSS_OUT, LOSS_IN, LOSS_WAYS }; /* of what the client sends, or gets */
 
 struct loss_rule {
-	__u32 payload; /* segments with so many bytes of it at least */
-	__u32 skip;    /* so many of those go by */
-	__u32 count;   /* then so many are lost */
+	__u32 payload;	/* segments with so many bytes of it at least */
+	__u32 skip;	/* so many of those go by */
+	__u32 count;	/* then so many are lost */
+	__u32 permille; /* and of all segments so many, by chance */
 	__u32 lost;
 };
 
