@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """kept.py ask HOST PORT: one connection, kept. Each line of input, "METHOD PATH BYTES", is a request, and
 what came is printed: "200 keep" or "529 close", or the error; behind it, where the server tells, whether
-it saw the body that was sent. A connection that has ended is not made anew.
+it saw the body that was sent. END waits for the other side's: "end". A connection that has ended is not
+made anew.
 kept.py serve PORT: a server that tells what it saw."""
 import hashlib
 import http.client
@@ -50,13 +51,20 @@ def ask(connection, method, path, size):
     return result
 
 
+def other_end(connection):
+    return "a byte" if connection.sock.recv(1) else "end"
+
+
 def client(host, port):
     connection = http.client.HTTPConnection(host, port, timeout=10)
     connection.connect()
     connection.auto_open = 0
     for line in sys.stdin:
-        method, path, size = line.split()
         try:
+            if line.strip() == "END":
+                print(other_end(connection), flush=True)
+                continue
+            method, path, size = line.split()
             print(ask(connection, method, path, int(size)), flush=True)
         except (OSError, http.client.HTTPException) as error:
             print(type(error).__name__, flush=True)

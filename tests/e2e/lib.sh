@@ -103,13 +103,13 @@ join() {
 	ip -n "$5" link set "$6" up
 }
 
-# nginx_conf PORT: the router, whose own pages are /health and /metrics; the rest is the engine's
+# nginx_conf PORT [IDLE-TIME]: the router, whose own pages are /health and /metrics; the rest is the engine's
 nginx_conf() {
 	cat <<C
 daemon off; user root; worker_processes 1; pid $WORK/nginx.pid; error_log $WORK/nginx.log;
 events { worker_connections 8192; }
 http {
-  access_log off; client_max_body_size 16m; keepalive_requests 1000000; keepalive_timeout 600s;
+  access_log off; client_max_body_size 16m; keepalive_requests 1000000; keepalive_timeout ${2:-600s};
   client_body_temp_path $WORK/nb; proxy_temp_path $WORK/np; fastcgi_temp_path $WORK/nf;
   uwsgi_temp_path $WORK/nu; scgi_temp_path $WORK/ns;
   server {
@@ -122,8 +122,8 @@ http {
 C
 }
 
-start_nginx() { # start_nginx NAMESPACE
-	nginx_conf 8000 >"$WORK/nginx.conf"
+start_nginx() { # start_nginx NAMESPACE [IDLE-TIME]
+	nginx_conf 8000 "${2:-}" >"$WORK/nginx.conf"
 	spawn "$1" nginx -c "$WORK/nginx.conf" >"$WORK/nginx.out" 2>&1
 	nginx_master=$spawned
 	until_true 5 in_ns "$1" curl -fsm 1 http://127.0.0.1:8000/health || {
@@ -145,13 +145,13 @@ start_engine() { # start_engine NAMESPACE [ARGUMENTS...]
 
 # The usual scene: host with nginx and engine, client; in the client GRO is on, so that the host's veth
 # can transmit from XDP.
-scene() {
+scene() { # scene [IDLE-TIME]: of the router's connections
 	add_namespace "$HOST"
 	add_namespace "$CLIENT"
 	join "$HOST" v0 10.77.0.1 fd77::1 "$CLIENT" v0 10.77.0.2 fd77::2
 	in_client ethtool -K v0 gro on >/dev/null
 	start_engine "$HOST"
-	start_nginx "$HOST"
+	start_nginx "$HOST" "${1:-}"
 }
 
 spillway() { "$BUILD/spillway" --control "$CONTROL" "$@"; }
