@@ -2,11 +2,13 @@
 /*
  * The engines of tests/bench/scale: one process that answers on every address of 127.0.0.0/8 with a
  * metrics page as large as vLLM's. What it tells changes on one address, PROBE, with each page;
- * then it looks into the map of pools until the decision is there, and tells how long that took.
+ * then it looks into the map of pools until the decision is there, and tells how long that took:
+ * of the whole page, and of its last byte alone when the rest has been there for some time.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 #define PROBE	  0x7f000001 /* 127.0.0.1 */
 #define PROBES	  4096
 #define WAIT_NS	  50000000ULL
+#define REST_US	  3000 /* that all but the last byte is there before */
 #define PAGE_SIZE (256 * 1024)
 
 static const char usage[] =
@@ -29,14 +32,20 @@ static const char usage[] =
 	"\n"
 	"Engines on 127.0.0.0/8:PORT whose pages have about SAMPLES samples. On SIGTERM it prints, of\n"
 	"the times from sending 127.0.0.1's page to the new mode of POOL in the pinned MAP: how many,\n"
-	"how many never came, median, 99th percentile and largest, us; and how many pages there were.\n";
+	"median, 99th percentile and largest, us; the same from sending the page's last byte; how many\n"
+	"modes never came; and how many pages there were, and their size.\n";
+
+struct times {
+	unsigned us[PROBES], n;
+};
 
 static struct {
 	int map;
 	__u32 pool;
 	char page[2][PAGE_SIZE]; /* free, busy */
 	size_t length[2];
-	unsigned took_us[PROBES], n, lost;
+	struct times whole, last; /* from sending the page, or its last byte */
+	unsigned n, lost;
 	unsigned long pages;
 } s;
 static volatile sig_atomic_t ended;
@@ -96,14 +105,21 @@ static size_t make_page(char *out, double kv, unsigned samples)
 			n, body);
 }
 
-/* Sends a page that changes what is decided, and waits until it is. */
+/* Sends a page that changes what is decided, and waits until it is. Two are sent at once, of the
+ * next two the last byte comes later. */
 static void send_probe(int fd)
 {
 	bool busy = s.n % 2 == 0;
+	struct times *times = s.n / 2 % 2 ? &s.last : &s.whole;
+	size_t early = times == &s.last ? s.length[busy] - 1 : 0;
 	__u32 before = mode(), after = before;
-	__u64 start = now_ns(), took = 0;
+	__u64 start, took = 0;
 
-	if (send(fd, s.page[busy], s.length[busy], MSG_NOSIGNAL) < 0 || s.n == PROBES)
+	if (early && send(fd, s.page[busy], early, MSG_NOSIGNAL) > 0)
+		usleep(REST_US);
+	start = now_ns();
+	if (send(fd, s.page[busy] + early, s.length[busy] - early, MSG_NOSIGNAL) < 0 ||
+	    s.n == PROBES)
 		return;
 	while (after == before && took < WAIT_NS) {
 		after = mode();
@@ -111,7 +127,8 @@ static void send_probe(int fd)
 	}
 	if (after == before)
 		s.lost++;
-	s.took_us[s.n++] = took / 1000;
+	times->us[times->n++] = took / 1000;
+	s.n++;
 }
 
 static void answer(int epoll, int fd)
@@ -138,6 +155,7 @@ static int start_listener(unsigned port)
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* a last byte goes at once */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	return bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 4096) ? -errno : fd;
 }
@@ -168,6 +186,13 @@ static int ascending(const void *a, const void *b)
 		       : *(const unsigned *)a > *(const unsigned *)b;
 }
 
+static void print_times(struct times *t)
+{
+	qsort(t->us, t->n, sizeof(*t->us), ascending);
+	printf("%u %u %u %u ", t->n, t->us[t->n / 2], t->us[t->n * 99 / 100],
+	       t->us[t->n ? t->n - 1 : 0]);
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit files = {65536, 65536};
@@ -189,9 +214,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	serve(listener);
-	qsort(s.took_us, s.n, sizeof(*s.took_us), ascending);
-	if (s.n)
-		printf("%u %u %u %u %u %lu %zu\n", s.n, s.lost, s.took_us[s.n / 2],
-		       s.took_us[s.n * 99 / 100], s.took_us[s.n - 1], s.pages, s.length[0]);
+	print_times(&s.whole);
+	print_times(&s.last);
+	printf("%u %lu %zu\n", s.lost, s.pages, s.length[0]);
 	return !s.n;
 }
