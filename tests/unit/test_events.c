@@ -298,6 +298,25 @@ static void endpoints_come_and_go(void **state)
 	publisher_free(p);
 }
 
+/* Nobody is there, of which libzmq's thread tells at that very moment: it must not wait for who
+ * listens no more, nor may that one wait for it. */
+static void endpoints_go_while_something_happens_to_them(void **state)
+{
+	struct sw_events_status status;
+	char address[64];
+
+	(void)state;
+	close(silent_server(address));
+	for (int i = 0; i < 3000; i++) {
+		listen_to(address, false);
+		for (int turn = 0; turn < 3; turn++)
+			event_base_loop(plane_base, EVLOOP_NONBLOCK);
+		usleep((unsigned)i % 8 * 20);
+		sw_events_zmq_drop(plane, address);
+	}
+	assert_false(sw_events_status(plane, 0, &status));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +328,7 @@ int main(void)
 		PUBLISHING_TEST(what_is_no_publisher_is_told_from_what_is_silent),
 		PUBLISHING_TEST(many_endpoints_hold_nobody_up),
 		PUBLISHING_TEST(endpoints_come_and_go),
+		PUBLISHING_TEST(endpoints_go_while_something_happens_to_them),
 	};
 
 	sw_log_level(SW_ERROR);

@@ -116,12 +116,13 @@ static void close_sockets(struct endpoint *p)
 {
 	if (p->readable)
 		event_free(p->readable);
+	/* Or libzmq's thread may wait for ever for somebody to take an event, and we for it. */
+	if (p->socket)
+		zmq_socket_monitor(p->socket, NULL, 0);
 	if (p->monitor)
 		zmq_close(p->monitor);
-	if (p->socket) {
-		zmq_socket_monitor(p->socket, NULL, 0);
+	if (p->socket)
 		zmq_close(p->socket);
-	}
 	p->readable = NULL;
 	p->monitor = p->socket = NULL;
 }
