@@ -90,6 +90,15 @@ static void reads_numbers(void **state)
 	assert_value("x Inf\n", "x", INFINITY);
 	assert_value("x -Inf\n", "x", -INFINITY);
 	assert_value("x 8.128902e+06\n", "x", 8128902);
+	assert_value("x 0.1\n", "x", 0.1);
+	assert_value("x 5.\n", "x", 5);
+	assert_value("x 0\n", "x", 0);
+	assert_value("x 1790347303000.25\n", "x", 1790347303000.25);
+	assert_value("x .123456789012345\n", "x", .123456789012345);
+	assert_value("x 9.12345678901234\n", "x", 9.12345678901234);
+	assert_value("x 9999999999999999\n", "x", 9999999999999999.0);
+	assert_value("x 0.30000000000000004\n", "x", 0.30000000000000004);
+	assert_value("x 123456789012345678901234567890\n", "x", 123456789012345678901234567890.0);
 }
 
 static void reads_labels(void **state)
@@ -148,6 +157,9 @@ static void refuses_everything_else(void **state)
 		"x one\n",
 		"x 1x\n",
 		"x 1,5\n",
+		"x .\n",
+		"x 1.2.3\n",
+		"x 12a\n",
 		"x 1 now\n",
 		"x 1 2 3\n",
 		"x-y 1\n",

@@ -26,6 +26,7 @@ struct page {
 	const struct sw_engine_kind *kind;
 	const struct sw_engine_hints *hints;
 	char worker[24]; /* the worker's id, as a label has it */
+	uint64_t names;	 /* bits of those that the kind's series have */
 	struct tally ranks[SW_MAX_RANKS];
 	size_t n;
 	struct tally unlabelled; /* series without a rank */
@@ -164,6 +165,12 @@ static bool is_repeated(struct page *p, const struct sw_sample *s)
 	return false;
 }
 
+/* A bit that names share only by chance: of hundreds on a page few are wanted. */
+static uint64_t bit_of(const char *name, size_t length)
+{
+	return 1ULL << (length * 5 + name[length - 1]) % 64;
+}
+
 /* False: it is said twice how much that is. */
 static bool tally_sample(struct page *p, const struct sw_sample *s)
 {
@@ -172,6 +179,8 @@ static bool tally_sample(struct page *p, const struct sw_sample *s)
 	char part[2];
 
 	p->samples++;
+	if (!(p->names & bit_of(s->name, s->name_length)))
+		return true;
 	for (size_t i = 0; i < kind->n; i++) {
 		const struct sw_series *series = &kind->series[i];
 		struct tally *t;
@@ -274,6 +283,11 @@ static struct page begin(enum sw_engine e, const struct sw_engine_hints *hints)
 		page.kind = sw_custom_kind(hints->custom);
 	if (hints->has_worker_id)
 		snprintf(page.worker, sizeof(page.worker), "%" PRIu64, hints->worker_id);
+	for (size_t i = 0; i < page.kind->n; i++) {
+		const char *name = page.kind->series[i].at.name;
+
+		page.names |= bit_of(name, strlen(name));
+	}
 	return page;
 }
 
