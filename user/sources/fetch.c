@@ -20,6 +20,7 @@
 struct sw_fetch {
 	struct sw_curl_loop *loop;
 	CURL *easy;
+	CURLU *url;
 	char *shown;		  /* the URL without a password, for messages */
 	char *token_file, *netns; /* NULL: none */
 	sw_fetch_cb cb;
@@ -215,7 +216,7 @@ int sw_fetch_start(struct sw_fetch *f, struct sw_error *err)
 
 /* ---- set up ---- */
 
-/* Checks the URL and stores the form of it that may be printed. */
+/* Takes the URL apart, once for all fetches, and stores the form of it that may be printed. */
 static int check_url(struct sw_fetch *f, const char *url, struct sw_error *err)
 {
 	char *scheme = NULL, *host = NULL, *shown = NULL;
@@ -223,6 +224,7 @@ static int check_url(struct sw_fetch *f, const char *url, struct sw_error *err)
 	bool http;
 
 	curl_url_set(u, CURLUPART_URL, url, 0);
+	f->url = curl_url_dup(u);
 	curl_url_get(u, CURLUPART_SCHEME, &scheme, 0);
 	curl_url_get(u, CURLUPART_HOST, &host, 0);
 	http = scheme && host && (!strcmp(scheme, "http") || !strcmp(scheme, "https"));
@@ -239,7 +241,7 @@ static int check_url(struct sw_fetch *f, const char *url, struct sw_error *err)
 		return sw_fail(err, -EINVAL,
 			       "url '%s' is not of the form http://HOST[:PORT]/PATH or https://...",
 			       url);
-	return f->shown ? 0 : -ENOMEM;
+	return f->shown && f->url ? 0 : -ENOMEM;
 }
 
 static void set_options(struct sw_fetch *f, const struct sw_target *target)
@@ -247,7 +249,7 @@ static void set_options(struct sw_fetch *f, const struct sw_target *target)
 	const char *redirect_to = strncasecmp(target->url, "https:", 6) ? "http,https" : "https";
 	CURL *e = f->easy;
 
-	curl_easy_setopt(e, CURLOPT_URL, target->url);
+	curl_easy_setopt(e, CURLOPT_CURLU, f->url);
 	curl_easy_setopt(e, CURLOPT_PRIVATE, f);
 	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_text);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, f);
@@ -329,6 +331,7 @@ void sw_fetch_free(struct sw_fetch *f)
 		sw_curl_loop_stop(f->loop, f->easy);
 		curl_easy_cleanup(f->easy);
 	}
+	curl_url_cleanup(f->url);
 	free(f->page);
 	free(f->shown);
 	free(f->token_file);
