@@ -175,22 +175,6 @@ static void many_targets_keep_their_connections(void **state)
 	assert_true(web.requests >= 200);
 }
 
-/* Without that, nobody would be asked for most of a period, and all at its end. */
-static void pages_are_spread_over_a_period(void **state)
-{
-	struct sw_target t = target_of("/metrics");
-
-	(void)state;
-	t.period_ms = 1000;
-	for (int i = 0; i < 20; i++) {
-		t.timeout_ms++;
-		add_target(t);
-	}
-	await(20); /* all of them at once, to begin with */
-	run_ms(800);
-	assert_true(seen.calls >= 25);
-}
-
 /* What is fetched in another way is another page. */
 static void what_differs_is_fetched_apart(void **state)
 {
@@ -411,7 +395,6 @@ int main(void)
 		TARGETS_TEST(a_large_page_is_read_once),
 		TARGETS_TEST(a_failure_is_told_to_all),
 		TARGETS_TEST(many_targets_keep_their_connections),
-		TARGETS_TEST(pages_are_spread_over_a_period),
 		TARGETS_TEST(what_differs_is_fetched_apart),
 		TARGETS_TEST(who_joins_is_told_at_once),
 		TARGETS_TEST(any_may_be_removed_while_they_are_told),

@@ -4,18 +4,22 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include "sources/curl_loop.h"
 #include "sources/fetch.h"
 #include "sources/scrape.h"
+#include "sources/target.h"
 
 #define DEFAULT_PERIOD_MS 250
 
 /* After each transfer libcurl walks through all connections and names that a multi handle has, so
  * that a thousand pages on one would cost a million steps. */
 #define PAGES_OF_A_LOOP 32
+
+/* Pages become due together, in as many groups as this: to wake the loop for each of a thousand
+ * costs as much as the page. */
+#define STEPS_OF_A_PERIOD 20
 
 struct page;
 
@@ -38,11 +42,13 @@ struct target {
 
 struct page {
 	LIST_ENTRY(page) link;
+	struct sw_scraper *scraper;
 	struct loop *loop;
 	struct sw_target conf;	      /* how it is fetched; strings are owned */
-	struct timeval period, first; /* the first one spreads the pages over time */
-	bool begun;
+	uint64_t period_us, phase_us; /* of the clock: when it is due */
 	struct event *tick;
+	TAILQ_ENTRY(page) due_link;
+	bool due;
 	struct sw_fetch *fetch;
 	TAILQ_HEAD(targets, target) targets;
 	struct target *next; /* to be told, while the others are */
@@ -54,6 +60,8 @@ struct sw_scraper {
 	struct event_base *base;
 	LIST_HEAD(, loop) loops;
 	LIST_HEAD(, page) pages;
+	TAILQ_HEAD(due, page) due; /* not asked for yet */
+	struct event *ask;	   /* for the first of them */
 	int last_id;
 	double phase; /* of the next page, 0..1 */
 };
@@ -82,12 +90,11 @@ static struct loop *find_loop(struct sw_scraper *s)
 static void free_page(struct page *p)
 {
 	sw_fetch_free(p->fetch);
+	if (p->due)
+		TAILQ_REMOVE(&p->scraper->due, p, due_link);
 	if (p->tick)
 		event_free(p->tick);
-	free((char *)p->conf.url);
-	free((char *)p->conf.bearer_token_file);
-	free((char *)p->conf.ca_file);
-	free((char *)p->conf.netns);
+	sw_target_free(&p->conf);
 	free(p);
 }
 
@@ -184,16 +191,58 @@ static void on_page(void *arg, int ret, const char *text, size_t length, const s
 	drop_page(p);
 }
 
+/* ---- when a page is asked for ---- */
+
+static const struct timeval at_once;
+
+/* By the loop's own clock, or those of a group would not be due in the same turn of it. */
+static void await_due(struct page *p)
+{
+	struct timeval tv;
+	uint64_t us;
+
+	event_base_gettimeofday_cached(p->scraper->base, &tv);
+	us = tv.tv_sec * 1000000ULL + tv.tv_usec + p->period_us - p->phase_us;
+	us = p->period_us - us % p->period_us;
+	if (us < p->period_us / STEPS_OF_A_PERIOD / 2) /* the clock was set, by a little */
+		us += p->period_us;
+	tv = (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+	evtimer_add(p->tick, &tv);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct page *p = arg;
+	struct sw_scraper *s = p->scraper;
+
+	(void)fd;
+	(void)what;
+	await_due(p);
+	if (p->due)
+		return;
+	if (TAILQ_EMPTY(&s->due))
+		evtimer_add(s->ask, &at_once);
+	TAILQ_INSERT_TAIL(&s->due, p, due_link);
+	p->due = true;
+}
+
+/* Asks for one page in each turn of the loop: what others have answered is read in between, and
+ * does not wait until the last of a group is asked. */
+static void on_ask(evutil_socket_t fd, short what, void *arg)
+{
+	struct sw_scraper *s = arg;
+	struct page *p = TAILQ_FIRST(&s->due);
 	struct sw_error err;
 	int ret;
 
 	(void)fd;
 	(void)what;
-	evtimer_add(p->tick, p->begun ? &p->period : &p->first);
-	p->begun = true;
+	if (!p)
+		return;
+	TAILQ_REMOVE(&s->due, p, due_link);
+	p->due = false;
+	if (!TAILQ_EMPTY(&s->due))
+		evtimer_add(s->ask, &at_once);
 	ret = sw_fetch_start(p->fetch, &err);
 	if (ret && ret != -EBUSY)
 		on_page(p, ret, NULL, 0, &err);
@@ -209,44 +258,24 @@ int sw_scraper_new(struct sw_scraper **out, struct event_base *base, struct sw_e
 		s->base = base;
 		LIST_INIT(&s->loops);
 		LIST_INIT(&s->pages);
+		TAILQ_INIT(&s->due);
+		s->ask = evtimer_new(base, on_ask, s);
 	}
-	if (!s || !find_loop(s)) {
-		free(s);
+	if (!s || !s->ask || !find_loop(s)) {
+		sw_scraper_free(s);
 		return sw_fail(err, -ENOMEM, "cannot set up scraping: out of memory");
 	}
 	*out = s;
 	return 0;
 }
 
-static struct timeval time_of(double ms)
-{
-	return (struct timeval){.tv_sec = (long)ms / 1000, .tv_usec = fmod(ms, 1000) * 1000};
-}
-
-/* A thousand pages that become due together would keep each other waiting. Steps of the golden
+/* A thousand pages that become due together would keep each other waiting. Multiples of the golden
  * ratio lie far apart, however many there are. */
 static void spread(struct page *p, double *phase, unsigned period_ms)
 {
-	p->period = time_of(period_ms);
-	p->first = time_of(period_ms * (1 - *phase));
+	p->period_us = period_ms * 1000ULL;
+	p->phase_us = (unsigned)(*phase * STEPS_OF_A_PERIOD) * p->period_us / STEPS_OF_A_PERIOD;
 	*phase = fmod(*phase + 0.618033988749895, 1);
-}
-
-/* False: no memory. */
-static bool copy_text(const char **to, const char *from)
-{
-	*to = from ? strdup(from) : NULL;
-	return !from || *to;
-}
-
-/* All of them are to->'s own afterwards, or NULL. */
-static bool copy_texts(struct sw_target *to, const struct sw_target *from)
-{
-	bool all = copy_text(&to->url, from->url);
-
-	all = copy_text(&to->bearer_token_file, from->bearer_token_file) && all;
-	all = copy_text(&to->ca_file, from->ca_file) && all;
-	return copy_text(&to->netns, from->netns) && all;
 }
 
 static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct page **out,
@@ -257,13 +286,12 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 
 	if (!p)
 		return sw_fail(err, -ENOMEM, "out of memory");
+	p->scraper = s;
 	p->loop = find_loop(s);
 	TAILQ_INIT(&p->targets);
 	spread(p, &s->phase, conf->period_ms ? conf->period_ms : DEFAULT_PERIOD_MS);
-	p->conf = *conf;
-	p->conf.hints = (struct sw_engine_hints){};
 	p->tick = evtimer_new(s->base, on_tick, p);
-	ret = copy_texts(&p->conf, conf) && p->tick && p->loop
+	ret = !sw_target_copy(&p->conf, conf) && p->tick && p->loop
 		      ? sw_fetch_new(&p->fetch, p->loop->curl, conf, on_page, p, err)
 		      : sw_fail(err, -ENOMEM, "out of memory");
 	if (ret) {
@@ -276,31 +304,20 @@ static int new_page(struct sw_scraper *s, const struct sw_target *conf, struct p
 	return 0;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* A page that is fetched just so already. */
 static struct page *find_page(struct sw_scraper *s, const struct sw_target *t)
 {
 	struct page *p;
 
-	LIST_FOREACH (p, &s->pages, link) {
-		if (same_text(p->conf.url, t->url) && p->conf.period_ms == t->period_ms &&
-		    p->conf.timeout_ms == t->timeout_ms && p->conf.insecure == t->insecure &&
-		    p->conf.once == t->once &&
-		    same_text(p->conf.bearer_token_file, t->bearer_token_file) &&
-		    same_text(p->conf.ca_file, t->ca_file) && same_text(p->conf.netns, t->netns))
+	LIST_FOREACH (p, &s->pages, link)
+		if (sw_target_same_page(&p->conf, t))
 			return p;
-	}
 	return NULL;
 }
 
 int sw_scraper_add(struct sw_scraper *s, const struct sw_target *conf, sw_scrape_cb cb, void *arg,
 		   int *id, struct sw_error *err)
 {
-	static const struct timeval at_once;
 	struct page *p = find_page(s, conf);
 	struct target *t;
 	int ret;
@@ -380,5 +397,7 @@ void sw_scraper_free(struct sw_scraper *s)
 		sw_curl_loop_free(l->curl);
 		free(l);
 	}
+	if (s->ask)
+		event_free(s->ask);
 	free(s);
 }
