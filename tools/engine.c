@@ -35,8 +35,8 @@ struct engine {
 	unsigned slots, service_ms, tokens, blocks;
 	unsigned max_queued; /* running + waiting that are accepted; 0: no limit */
 	const char *model;
-	struct jobs waiting; /* in the order in which they came */
-	unsigned n_running, n_waiting;
+	struct jobs waiting;		     /* in the order in which they came */
+	unsigned n_running, n_waiting, most; /* most: of both together, ever */
 	unsigned long served, refused, gone;
 	double forced_kv;  /* reported whatever is running; negative: off */
 	enum page metrics; /* what GET /metrics gives */
@@ -60,6 +60,7 @@ static const char usage[] =
 	"\n"
 	"While it runs, /sim is its remote control; it answers with the state as JSON:\n"
 	"  /sim?kv=0.95|auto       the KV cache use that is reported; auto: running / slots\n"
+	"  /sim?service-ms=MS      how long completions take from now on\n"
 	"  /sim?metrics=ok|html|garbage|slow|500   what GET /metrics gives; slow: never an answer\n"
 	"\n"
 	"examples:\n"
@@ -208,6 +209,8 @@ static void complete(struct engine *e, struct client *c, const struct server_req
 		TAILQ_INSERT_TAIL(&e->waiting, j, link);
 		e->n_waiting++;
 	}
+	if (e->n_running + e->n_waiting > e->most)
+		e->most = e->n_running + e->n_waiting;
 }
 
 /* ---- pages -------------------------------------------------------------------------------- */
@@ -285,6 +288,12 @@ static bool obey(struct engine *e, const char *query)
 		if (end == query + 3 || *end || !(kv >= 0 && kv <= 1))
 			return false;
 		e->forced_kv = kv;
+	} else if (!strncmp(query, "service-ms=", 11)) {
+		unsigned long ms = strtoul(query + 11, &end, 10);
+
+		if (end == query + 11 || *end || ms < 1 || ms > 100000000)
+			return false;
+		e->service_ms = ms;
 	} else if (!strncmp(query, "metrics=", 8)) {
 		for (int p = 0; p < PAGES; p++) {
 			if (!strcmp(query + 8, page_names[p])) {
@@ -320,14 +329,14 @@ static void on_request(void *arg, struct client *c, const struct server_request 
 		reply_json(c, 404, "{\"error\":{\"message\":\"no such page\",\"code\":404}}");
 	else if (obey(e, r->query))
 		reply_json(c, 200,
-			   "{\"running\":%u,\"waiting\":%u,\"slots\":%u,\"kv\":%.4f,\"served\":%lu,"
-			   "\"refused\":%lu,\"gone\":%lu,\"metrics\":\"%s\"}\n",
-			   e->n_running, e->n_waiting, e->slots, kv_use(e), e->served, e->refused,
-			   e->gone, page_names[e->metrics]);
+			   "{\"running\":%u,\"waiting\":%u,\"most\":%u,\"slots\":%u,\"kv\":%.4f,"
+			   "\"served\":%lu,\"refused\":%lu,\"gone\":%lu,\"metrics\":\"%s\"}\n",
+			   e->n_running, e->n_waiting, e->most, e->slots, kv_use(e), e->served,
+			   e->refused, e->gone, page_names[e->metrics]);
 	else
 		reply_json(c, 400,
-			   "{\"error\":\"/sim takes kv=0..1|auto, metrics=ok|html|garbage|slow|"
-			   "500\"}\n");
+			   "{\"error\":\"/sim takes kv=0..1|auto, service-ms=MS, metrics=ok|html|"
+			   "garbage|slow|500\"}\n");
 }
 
 static void on_gone(void *arg, struct client *c)

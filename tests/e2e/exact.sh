@@ -15,17 +15,6 @@ else
 	SHORT=10000 KILLS=5 RELOADS=50 ABORTS=1000
 fi
 
-# Cgroups that a test makes in its own
-take_all_away() {
-	local rc=$? below
-	kill $(jobs -p) 2>/dev/null
-	wait 2>/dev/null
-	for below in "$GROUP"/*/; do until_true 3 rmdir "$below"; done
-	(exit $rc)
-	take_away
-}
-trap take_all_away EXIT
-
 # ---- the kernel's maps -------------------------------------------------------------------------------------
 # values MAP FILTER: what jq makes of all values of one of the maps, as one list
 values() { bpftool -j map dump pinned "$PINS"/v2/slots/"$1" | jq -c "[.[].formatted.value] | $2"; }

@@ -100,10 +100,15 @@ check "full: 503" is "$out" '.errors == 0 and .status["503"].count > 0'
 check "slots hold" soon '.running == 4 and .waiting == 6 and .kv == 1'
 kill $!
 check "a client that goes frees its slot" soon '.running == 0 and .waiting == 0 and .gone == 10'
+check "and is remembered" soon '.most == 10'
 
 sim kv=0.95 >/dev/null
 check "forced KV use" grep -q '^vllm:kv_cache_usage_perc{.*} 0.9500$' <(curl -s "$ENGINE/metrics")
 check "a wrong word is refused" is "$(sim kv=2)" .error
+check "a service time that is none is refused" is "$(sim service-ms=0)" .error
+sim service-ms=300 >/dev/null
+check "another service time" is "$(run --count 1 "$ENGINE")" '.ok == 1 and .seconds >= 0.3'
+sim service-ms=80 >/dev/null
 check "KV use as it is" is "$(sim kv=auto)" '.kv == 0'
 for page in html='<html>' garbage='{{{' 500=wished ok=num_gpu_blocks; do
 	sim "metrics=${page%%=*}" >/dev/null

@@ -12,7 +12,7 @@ take_away() { # before the rest: a cgroup goes when its last process is gone
 	local rc=$?
 	kill $(jobs -p) 2>/dev/null
 	wait 2>/dev/null
-	until_true 3 rmdir "$GROUP"
+	until_true 5 find "$GROUP" -type d -delete # and those that a test made in it
 	(exit $rc)
 	finish
 }
