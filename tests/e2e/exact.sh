@@ -9,10 +9,11 @@
 N=2 Q=2
 CAP=$((N + Q))
 SERVICE_MS=5
+KILLS=20 # of the daemon; each start exchanges the programs
 if [ -n "${LONG:-}" ]; then
-	SHORT=50000 KILLS=20 RELOADS=1000 ABORTS=5000
+	SHORT=50000 RELOADS=1000 ABORTS=5000
 else
-	SHORT=10000 KILLS=5 RELOADS=50 ABORTS=1000
+	SHORT=10000 RELOADS=50 ABORTS=1000
 fi
 
 # ---- the kernel's maps -------------------------------------------------------------------------------------
@@ -158,9 +159,9 @@ daemon_dies() {
 	for _ in $(seq $KILLS); do
 		kill -9 "$daemon_pid"
 		wait "$daemon_pid" 2>/dev/null
-		sleep 0.3
+		sleep 0.1
 		start
-		sleep 0.3
+		sleep 0.1
 	done
 	check "no request is lost while the daemon dies $KILLS times" stop_work
 	check "programs were exchanged" [ "$before" != "$("$@")" ]
