@@ -32,7 +32,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PROGRAMS := spillwayd spillway $(basename $(notdir $(wildcard tools/*.c)))
 TESTS    := $(patsubst tests/%.c,%,$(wildcard tests/unit/test_*.c tests/packet/test_*.c))
 FUZZERS  := $(patsubst tests/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCH    := $(addprefix $(BUILD)/tests/bench/,packets slots scale)
+BENCH    := $(addprefix $(BUILD)/tests/bench/,packets heads slots scale)
 SOURCES   = $(shell find bpf user include tests tools -name '*.[ch]')
 SCRIPTS   = $(shell grep -rlE '^\#!/(usr/)?bin/(env )?(ba)?sh' tests tools .ci)
 
@@ -144,13 +144,18 @@ $(BUILD)/gen/bench.skel.h: $(BUILD)/bench/XDP.o $(BUILD)/bench/TC.o
 	$(Q)$(BPFTOOL) gen object $(BUILD)/bench/bench.o $^
 	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/bench/bench.o name bench > $@
 
-$(BUILD)/bench/ways.o: tests/bench/ways.bpf.c
+$(BUILD)/bench/ways.o $(BUILD)/bench/heads.o: $(BUILD)/bench/%.o: tests/bench/%.bpf.c
 	$(call say,CLANG,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -c $< -o $@
 
+$(BUILD)/gen/heads.skel.h: $(BUILD)/bench/heads.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name heads > $@
+
 $(BUILD)/tests/bench/%.o: CPPFLAGS += -Itests
-$(call obj,tests/bench/*.c): | $(BUILD)/gen/bench.skel.h
+$(call obj,tests/bench/*.c): | $(BUILD)/gen/bench.skel.h $(BUILD)/gen/heads.skel.h
 $(BENCH): %: %.o $(call obj,tests/packet/lib/*.c) $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
