@@ -11,7 +11,10 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bytes.h"
+
 #define STEPS_MAX  8192	      /* in one packet; more is not understood */
+#define REST_WORDS 4	      /* looked at in one step */
 #define COUNT_MAX  (1U << 27) /* bytes of a body or chunk; times 16 it is still a __u32 */
 #define BLOCK	   64	      /* bytes fetched at a time */
 #define WORD_BYTES 24	      /* of a name or value that means something to us, at most */
@@ -55,8 +58,9 @@ struct reader { /* one packet */
 	struct __sk_buff *skb;
 	struct stream *stream;
 	struct exchange *exchange;
-	__u32 off, end;
-	__u32 block;	/* offset of what is in stream->block */
+	__u32 off, end; /* offsets of what is to be read */
+	__u32 base;	/* sequence number at offset 0 */
+	__u32 block;	/* and of what is in stream->block */
 	__u32 response; /* 0: requests are read */
 	__u32 failed;
 };
@@ -107,46 +111,56 @@ static __always_inline int start_message(struct stream *s)
 	((s)->word[0] == LETTERS(t, 0) && (s)->word[1] == LETTERS(t, 8) &&                         \
 	 (s)->word[2] == LETTERS(t, 16))
 
-static __always_inline int push_digit(struct stream *s, __u8 c)
+/* Digits of the number that is being read, the first one lowest, zeros behind the last one. */
+static __always_inline int push_digits(struct stream *s, __u64 digits)
 {
-	__u32 digit = c >= '0' && c <= '9' ? c - '0' : 16;
+	__u32 i;
 
-	if (s->base == 16 && c >= 'a' && c <= 'f')
-		digit = c - 'a' + 10;
-	if (digit >= s->base)
-		return -1;
-	s->number = s->number * s->base + digit;
-	return s->number > COUNT_MAX ? -1 : 0;
+	for (i = 0; i < BYTES && digits; i++, digits >>= 8) {
+		__u8 c = digits;
+		__u32 digit = c >= '0' && c <= '9' ? c - '0' : 16;
+
+		if (s->base == 16 && c >= 'a' && c <= 'f')
+			digit = c - 'a' + 10;
+		if (digit >= s->base)
+			return -1;
+		s->number = s->number * s->base + digit;
+		if (s->number > COUNT_MAX)
+			return -1;
+	}
+	return 0;
 }
 
-/* Only names with these first letters frame anything. */
-static __always_inline int may_frame(__u8 c)
+/* Is this the first byte of a line that does not frame anything? */
+static __always_inline int starts_rest(const struct stream *s, __u8 c)
 {
-	return c == 'c' || c == 't' || c == 'e';
+	if (s->part != PART_WORD || s->length || c <= ' ')
+		return 0;
+	c |= 0x20;
+	return s->line == LINE_TRAILER ||
+	       (s->line == LINE_FIELD && c != 'c' && c != 't' && c != 'e');
 }
 
-static __always_inline int push(struct stream *s, __u8 c)
+/* Takes n letters, 1 to 8, the first one lowest. */
+static __always_inline int push(struct stream *s, __u64 letters, __u32 n)
 {
 	int name = s->line == LINE_FIELD && s->part == PART_WORD;
+	__u32 half = n * 4, rest = 64 - n * 8; /* bits; a shift by 64 is not defined */
 
-	if (c >= 'A' && c <= 'Z')
-		c |= 0x20;
+	letters = lower_case(letters);
 	if (s->line == LINE_END)
 		return -1;
-	if (s->line == LINE_TRAILER || (name && !s->length && !may_frame(c))) {
-		s->part = PART_REST;
-		return 0;
-	}
-	if (s->length == WORD_BYTES) {
+	if (s->length + n > WORD_BYTES) {
 		s->part = PART_REST;
 		return name ? 0 : -1;
 	}
-	s->length++;
+	s->length += n;
 	if (s->base)
-		return push_digit(s, c);
-	s->word[2] = s->word[2] << 8 | s->word[1] >> 56;
-	s->word[1] = s->word[1] << 8 | s->word[0] >> 56;
-	s->word[0] = s->word[0] << 8 | c;
+		return push_digits(s, letters << rest >> rest);
+	letters = __builtin_bswap64(letters);
+	s->word[2] = s->word[2] << half << half | s->word[1] >> rest;
+	s->word[1] = s->word[1] << half << half | s->word[0] >> rest;
+	s->word[0] = s->word[0] << half << half | letters >> rest;
 	return 0;
 }
 
@@ -250,90 +264,143 @@ static __always_inline int end_of_line(struct reader *r)
 		if (body && s->frame == FRAME_CHUNKED)
 			return start_line(s, LINE_SIZE);
 		if (body && s->frame == FRAME_LENGTH)
-			r->off += s->number;
+			s->at += s->number;
 		return start_message(s);
 	case LINE_SIZE:
-		r->off += s->number;
+		s->at += s->number;
 		return start_line(s, s->number ? LINE_END : LINE_TRAILER);
 	case LINE_END: return start_line(s, LINE_SIZE);
 	default: return empty ? start_message(s) : start_line(s, LINE_TRAILER);
 	}
 }
 
-static __always_inline int read_byte(struct reader *r, __u8 c)
-{
-	struct stream *s = r->stream;
-	int err = 0;
-
-	if (s->part >= PART_LF)
-		return c == '\n' ? end_of_line(r) : -1;
-	if (c == '\r') {
-		int empty = s->part == PART_WORD && !s->length;
-
-		if (s->part != PART_REST)
-			err = end_of_word(r, c);
-		s->part = empty ? PART_EMPTY_LF : PART_LF;
-		return err;
-	}
-	if (c < ' ' && c != '\t')
-		return -1;
-	if (s->part == PART_REST)
-		return 0;
-	if (ends_word(s, c))
-		return end_of_word(r, c);
-	if (c == ' ' || c == '\t') /* before a value; elsewhere peers may differ about it */
-		return s->line == LINE_FIELD && s->part == PART_VALUE && !s->length ? 0 : -1;
-	return push(s, c);
-}
-
 /* ---- a packet ------------------------------------------------------------------------------- */
 
-#define ONES 0x0101010101010101ULL
+struct step {	    /* where we are in it */
+	__u32 at;   /* in the block */
+	__u32 left; /* to the packet's end */
+};
 
-/* How many bytes come before the first that is below ' '? */
-static __always_inline __u32 printable(__u64 word)
+static __always_inline int fetch_block(struct reader *r, __u32 left)
 {
-	__u64 marks = (word - ONES * ' ') & ~word & ONES * 0x80;
+	__u32 more = left - 1; /* bytes beyond the first */
 
-	return marks ? ((((marks & -marks) >> 7) - 1) & ONES) * ONES >> 56 : sizeof(word);
-}
-
-static __always_inline int fetch_block(struct reader *r)
-{
-	__u32 more = r->end - r->off - 1; /* bytes beyond the first */
-
-	r->block = r->off;
+	r->block = r->stream->at;
 	if (more >= BLOCK)
 		more = BLOCK - 1;
 	asm volatile("" : "+r"(more)); /* bound the very register that is passed */
 	if (more >= BLOCK)
 		return -1;
-	return bpf_skb_load_bytes(r->skb, r->off, r->stream->block, more + 1);
+	return bpf_skb_load_bytes(r->skb, r->block - r->base, r->stream->block, more + 1);
 }
 
+/* The next byte; negative: there is none here. */
+static __always_inline int next_byte(const struct stream *s, const struct step *p)
+{
+	return p->left && p->at < BLOCK ? s->block[p->at] : -1;
+}
+
+/* By n bytes, or as many as there are. */
+static __always_inline __u32 advance(struct step *p, __u32 n)
+{
+	if (n > p->left)
+		n = p->left;
+	p->at += n;
+	p->left -= n;
+	return n;
+}
+
+static __always_inline int end_with_cr(struct reader *r)
+{
+	struct stream *s = r->stream;
+	int empty = s->part == PART_WORD && !s->length;
+	int err = s->part == PART_REST ? 0 : end_of_word(r, '\r');
+
+	s->part = empty ? PART_EMPTY_LF : PART_LF;
+	return err;
+}
+
+/* How many of these bytes are part of a word, wherever it stands? ':' and ';', which differ in one
+ * bit, end some. */
+static __always_inline __u32 count_letters(__u64 bytes)
+{
+	return before_mark(find_below(bytes, ' ' + 1) | find_byte(bytes | ONES, ';'));
+}
+
+/* Letters, the first of which are `bytes`, and what stands behind them. */
+static __always_inline int read_word(struct reader *r, __u64 bytes, struct step *p)
+{
+	struct stream *s = r->stream;
+	__u32 n = count_letters(bytes);
+	int c;
+
+	if (!n && (bytes & 0xff) > ' ' && !ends_word(s, bytes))
+		n = 1;
+	n = advance(p, n);
+	if (n && push(s, bytes, n))
+		return -1;
+	c = next_byte(s, p);
+	if (s->part == PART_REST || c < 0 || (c > ' ' && !ends_word(s, c)))
+		return 0;
+	advance(p, 1);
+	if (c == '\r')
+		return end_with_cr(r);
+	if (c < ' ' && c != '\t')
+		return -1;
+	if (ends_word(s, c))
+		return end_of_word(r, c);
+	/* before a value; elsewhere peers may differ about it */
+	return s->line == LINE_FIELD && s->part == PART_VALUE && !s->length ? 0 : -1;
+}
+
+/* What means nothing to us, but for control characters. */
+static __always_inline int read_rest(struct reader *r, struct step *p)
+{
+	__u64 marks = 0;
+	__u32 i;
+	int c;
+
+	for (i = 0; i < REST_WORDS && !marks && p->at <= BLOCK - BYTES; i++) {
+		marks = find_below(*(__u64 *)(r->stream->block + p->at), ' ');
+		advance(p, before_mark(marks));
+	}
+	c = marks ? next_byte(r->stream, p) : -1;
+	if (c < 0)
+		return 0;
+	advance(p, 1);
+	if (c == '\r')
+		return end_with_cr(r);
+	return c == '\t' ? 0 : -1;
+}
+
+/* Between steps, where we are is kept in the stream alone: by what lies on the stack a verifier
+ * would tell one step from the next, and not come to an end. */
 static long read_step(__u32 i, struct reader *r)
 {
 	struct stream *s = r->stream;
-	__u32 at, plain;
+	__u32 off = s->at - r->base;
+	struct step p = {.at = s->at - r->block, .left = r->end - off};
+	int c;
 
 	(void)i;
-	if (r->off >= r->end)
+	if (off >= r->end)
 		return 1;
-	at = r->off - r->block;
-	if (at >= BLOCK) {
-		if (fetch_block(r))
+	if (p.at > BLOCK - BYTES) {
+		if (fetch_block(r, p.left))
 			goto failed;
-		at = 0;
+		p.at = s->at - r->block;
+		if (p.at > BLOCK - BYTES)
+			goto failed;
 	}
-	if (s->part == PART_REST && at <= BLOCK - sizeof(__u64)) {
-		plain = printable(*(__u64 *)(s->block + at));
-		if (plain) {
-			r->off += plain < r->end - r->off ? plain : r->end - r->off;
-			return 0;
-		}
-	}
-	r->off++;
-	if (!read_byte(r, s->block[at & (BLOCK - 1)]))
+	if (starts_rest(s, s->block[p.at]))
+		s->part = PART_REST;
+	if (s->part <= PART_VALUE && read_word(r, *(__u64 *)(s->block + p.at), &p))
+		goto failed;
+	if (s->part == PART_REST && read_rest(r, &p))
+		goto failed;
+	c = s->part < PART_LF ? -1 : next_byte(s, &p);
+	s->at = r->block + p.at + (c >= 0);
+	if (c < 0 || (c == '\n' && !end_of_line(r)))
 		return 0;
 failed:
 	r->failed = 1;
@@ -343,12 +410,10 @@ failed:
 /* Reads from r->off, where s->at lies, to r->end. 0, or -1: not understood. */
 static __always_inline int read_stream(struct reader *r)
 {
-	__u32 base = r->stream->at - r->off;
-
-	r->block = r->off - BLOCK;
+	r->base = r->stream->at - r->off;
+	r->block = r->stream->at - BLOCK;
 	bpf_loop(STEPS_MAX, read_step, r, 0);
-	r->stream->at = base + r->off;
-	return r->failed || r->off < r->end ? -1 : 0;
+	return r->failed || r->stream->at - r->base < r->end ? -1 : 0;
 }
 
 #endif

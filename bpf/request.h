@@ -8,6 +8,7 @@
 #ifndef SPILLWAY_BPF_REQUEST_H
 #define SPILLWAY_BPF_REQUEST_H
 
+#include "bytes.h"
 #include "window.h"
 
 enum request_kind {
@@ -16,16 +17,7 @@ enum request_kind {
 	REQUEST_SHED,	/* may be shed */
 };
 
-#define ONES  0x0101010101010101ULL
-#define TOPS  0x8080808080808080ULL
 #define WORDS (SW_PATH_MAX / 8)
-
-/* Marks the bytes of x that equal c in their top bits; only the lowest mark is exact. */
-static __always_inline __u64 find_byte(__u64 x, __u8 c)
-{
-	x ^= ONES * c;
-	return (x - ONES) & ~x & TOPS;
-}
 
 /* Takes text from the window into the key up to the first '?' or ' ' (with `slash`: or '/'), zeroes
  * what follows, and returns its length; SW_PATH_MAX: it does not end in so many bytes. Hardly a
