@@ -14,10 +14,9 @@
 #include <linux/tcp.h>
 #include <bpf/bpf_endian.h>
 
-#define GO_ON	 (-1) /* not a reason: the next stage decides */
-#define L2_MAX	 22   /* Ethernet and two VLAN tags */
-#define HEAD_MAX (L2_MAX + 60 + 60)
-#define JUMBO	 8 /* bytes of is_jumbo()'s header */
+#define GO_ON  (-1) /* not a reason: the next stage decides */
+#define L2_MAX 22   /* Ethernet and two VLAN tags */
+#define JUMBO  8    /* bytes of is_jumbo()'s header */
 
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
@@ -129,7 +128,6 @@ static __always_inline int locate_v6(void *begin, void *end, __u32 length, int s
 		return SW_R_pass_other;
 	if (ip->version != 6)
 		return SW_R_pass_malformed;
-	p->v6 = 1;
 	if (p->l4 + total > length || total < (jumbo ? JUMBO : 0) + sizeof(struct tcphdr))
 		return SW_R_pass_malformed;
 	p->end = p->l4 + total;
@@ -138,6 +136,8 @@ static __always_inline int locate_v6(void *begin, void *end, __u32 length, int s
 	return GO_ON;
 }
 
+/* Takes no more than it needs: what a local socket sends has its payload, and only that, in
+ * fragments, and to pull some of it up means to copy the packet's head. */
 static __always_inline int locate(ctx_t *ctx, struct packet *p)
 {
 	void *begin, *end;
@@ -147,7 +147,7 @@ static __always_inline int locate(ctx_t *ctx, struct packet *p)
 	__be16 proto;
 	int i, reason;
 
-	if (ctx_pull(ctx, HEAD_MAX))
+	if (ctx_pull(ctx, L2_MAX))
 		return SW_R_pass_malformed;
 	begin = ctx_begin(ctx);
 	end = ctx_end(ctx);
@@ -166,17 +166,21 @@ static __always_inline int locate(ctx_t *ctx, struct packet *p)
 		proto = vlan->proto;
 		p->l3 += sizeof(*vlan);
 	}
-	p->v6 = 0;
-	if (proto == bpf_htons(ETH_P_IP))
-		reason = locate_v4(begin, end, length, ctx_is_super(ctx), p);
-	else if (proto == bpf_htons(ETH_P_IPV6))
-		reason = locate_v6(begin, end, length, ctx_is_super(ctx), p);
-	else
+	if (proto != bpf_htons(ETH_P_IP) && proto != bpf_htons(ETH_P_IPV6))
 		return SW_R_pass_other;
+	p->v6 = proto == bpf_htons(ETH_P_IPV6);
+	if (ctx_pull(ctx, p->l3 + (p->v6 ? sizeof(struct ipv6hdr) + JUMBO : sizeof(struct iphdr))))
+		return SW_R_pass_malformed;
+	begin = ctx_begin(ctx);
+	end = ctx_end(ctx);
+	reason = p->v6 ? locate_v6(begin, end, length, ctx_is_super(ctx), p)
+		       : locate_v4(begin, end, length, ctx_is_super(ctx), p);
 	if (reason >= 0)
 		return reason;
-	tcp = header(begin, p->l4);
-	if ((void *)(tcp + 1) > end)
+	if (ctx_pull(ctx, p->l4 + sizeof(*tcp)))
+		return SW_R_pass_malformed;
+	tcp = header(ctx_begin(ctx), p->l4);
+	if ((void *)(tcp + 1) > ctx_end(ctx))
 		return SW_R_pass_malformed;
 	p->dport = bpf_ntohs(tcp->dest);
 	return GO_ON;

@@ -179,7 +179,8 @@ static __noinline int write_reply(ctx_t *ctx, const struct packet *p, struct rep
 
 	sum = pseudo + tcp_header(p, r, word) + (r->answer ? r->answer->sum : 0);
 	word[4] = CTX_IS_XDP ? (__u16)~fold(sum) : fold(pseudo);
-	if (payload > SW_ANSWER_MAX || ctx_resize(ctx, total))
+	/* there may be more options in it than came */
+	if (payload > SW_ANSWER_MAX || ctx_resize(ctx, total) || ctx_pull(ctx, data))
 		return CTX_IS_XDP ? SW_R_pass_to_tc : SW_R_drop_failed;
 	begin = ctx_begin(ctx);
 	end = ctx_end(ctx);
