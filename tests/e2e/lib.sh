@@ -32,7 +32,7 @@ finish() {
 		echo "--- the end of the daemon's log:"
 		tail -n 20 "$WORK/daemon.log"
 	fi
-	rm -rf "$WORK"
+	until_true 3 rm -rf "$WORK" # a browser that is ending may still write there
 	exit $rc
 }
 trap finish EXIT
