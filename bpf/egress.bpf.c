@@ -106,6 +106,8 @@ static __always_inline int pass_out(ctx_t *ctx)
 		return drop(&p, SW_R_drop_raced);
 	if (p.payload)
 		follow_response(ctx, &p, f);
+	if (p.flags & TCP_FIN && f->flags & FLOW_SWALLOW)
+		leave_alone(f, SW_R_alone_close);
 	failed = f->flags & FLOW_TRANSLATED && STAGE(translate)(ctx, &p, f, 1);
 	unlock_flow(f);
 	if (failed)

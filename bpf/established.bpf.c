@@ -147,12 +147,14 @@ static __always_inline void move_marks(struct scratch *s, struct flow *f)
 }
 
 /* Bytes of a request that was shed, and answered, and whose answer the client has: an old copy. A
- * probe of one byte has to be answered; the socket does that. */
+ * probe of one byte has to be answered, and where there was no answer any copy; the socket does
+ * that.
+ */
 static __always_inline int on_old(struct scratch *s, struct flow *f)
 {
 	__u32 end = s->p.seq + s->p.payload;
 
-	if (!before(f->from, end) || (s->p.payload == 1 && end == f->to))
+	if (!before(f->from, end) || (s->p.payload == 1 && end == f->to) || f->flags & FLOW_ALONE)
 		return SW_R_keep_translated;
 	return SW_R_drop_ack;
 }

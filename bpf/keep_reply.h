@@ -5,11 +5,18 @@
 
 #include "keep_scene.h"
 
+/* Did the server speak while a body was swallowed? Then there is no place for an answer any more.
+ */
+static __always_inline int has_spoken(const struct flow *f)
+{
+	return f->flags & FLOW_SWALLOW && f->flags & FLOW_ALONE;
+}
+
 static __always_inline void prepare(struct scratch *s, const struct flow *f, __u8 flags, __u32 ack)
 {
 	__builtin_memset(&s->r, 0, sizeof(s->r));
 	s->r.flags = flags | TCP_ACK;
-	s->r.seq = f->at + f->dout_before;
+	s->r.seq = has_spoken(f) ? s->p.ack : f->at + f->dout_before;
 	s->r.ack = ack;
 	s->r.window = f->window;
 	s->answer = NO_ANSWER;
@@ -41,6 +48,12 @@ static __always_inline int complete(struct scratch *s, struct flow *f)
 	const struct sw_answer *a;
 	__u32 index = f->answer;
 
+	if (has_spoken(f)) {
+		prepare(s, f, 0, f->to);
+		f->flags &= ~FLOW_SWALLOW;
+		f->acked = f->to;
+		return SW_R_drain_data;
+	}
 	a = bpf_map_lookup_elem(&answers, &index);
 	if (!a)
 		return SW_R_drop_failed;

@@ -175,7 +175,7 @@ static __always_inline int on_payload(ctx_t *ctx, struct scratch *s, struct flow
 	int reason;
 
 	if (f->flags & FLOW_ALONE) {
-		if (answered_older(&f->x))
+		if (f->flags & FLOW_LATE && answered_older(&f->x))
 			note_pipelining(s);
 		return SW_R_keep_alone;
 	}
