@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -170,6 +172,17 @@ static void server_closes_in_a_body(int family)
 }
 FAMILY_TEST(server_closes_in_a_body)
 
+static void await_acknowledged(int fd)
+{
+	int left = 1;
+
+	for (int i = 0; i < 500 && left; i++) {
+		usleep(10000);
+		assert_int_equal(ioctl(fd, SIOCOUTQ, &left), 0);
+	}
+	assert_int_equal(left, 0);
+}
+
 /* It says something while a body is swallowed, and goes on: an answer would come in its place. */
 static void server_speaks_in_a_body(int family)
 {
@@ -181,10 +194,13 @@ static void server_speaks_in_a_body(int family)
 	hear_nothing(e.server);
 	tell(e.server, OK_RESPONSE);
 	hear(e.client, OK_RESPONSE);
+	usleep(60000); /* its acknowledgement, delayed, reaches the server */
 	tell_bytes(e.client, post + 2000, rest - 2000);
 	lose(LOSS_IN, 0, 0, 1); /* what acknowledges the last of it */
 	tell(e.client, post + rest);
 	hear_nothing(e.client);
+	await_acknowledged(e.client);
+	was_lost(LOSS_IN, 1);
 	tell(e.server, OK_RESPONSE);
 	hear(e.client, OK_RESPONSE);
 	pool_open();
