@@ -201,7 +201,9 @@ lint: ## check format, and look for mistakes that compile
 
 asan: ## build programs and unit tests with address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan \
-	  SAN='-fsanitize=address,undefined -fno-omit-frame-pointer' tests
+	  SAN='-fsanitize=address,undefined -fno-omit-frame-pointer' asan-targets
+
+asan-targets: all $(patsubst %,$(BUILD)/tests/%,$(filter unit/%,$(TESTS)))
 
 fuzzers: ## build the fuzzers with libFuzzer and sanitizers
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=$(CLANG) \
