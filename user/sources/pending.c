@@ -44,7 +44,7 @@ void sw_pending_free(struct sw_pending *p)
 static struct bucket *bucket_of(struct sw_pending *p, const struct sw_load_event *e)
 {
 	uint64_t h = e->worker_id * 0x9e3779b97f4a7c15 ^ e->publisher * 0xc2b2ae3d27d4eb4f ^
-		     e->report.rank * 0x165667b19e3779f9;
+		     (uint64_t)e->report.rank * 0x165667b19e3779f9;
 
 	return &p->buckets[(h >> 32) % BUCKETS];
 }
