@@ -147,8 +147,7 @@ static __always_inline void move_marks(struct scratch *s, struct flow *f)
 }
 
 /* Bytes of a request that was shed, and answered, and whose answer the client has: an old copy. A
- * probe of one byte has to be answered, and where there was no answer any copy; the socket does
- * that.
+ * probe of one byte has to be answered, and where there was no answer any copy; the socket does it.
  */
 static __always_inline int on_old(struct scratch *s, struct flow *f)
 {
